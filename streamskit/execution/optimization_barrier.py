@@ -1,11 +1,18 @@
 """Makes Spark compute Columns once, by a frame that the optimizer moves nothing past."""
 
-from dataclasses import replace
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit.execution.record_columns import Datum, RecordColumns
+
+BY_CHANCE = re.compile(r"(?<![\w.])(monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid)\(")
+"""Spark's functions that give something else each time they are called, as a Column shows them."""
 
 
 def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
@@ -68,3 +75,60 @@ def materialize_records_once(
 
 def _typed(datum: Datum, column: Column) -> Datum:
     return replace(datum, typed=column)
+
+
+# ---- what chance decides ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Chances:
+    """Columns with functions such as `F.rand()`, which would give each consumer of a record something else.
+
+    Kafka Streams calls a function once for each record, so a frame has to compute these before their consumers.
+    `condition` says which rows of the frame are such records, if not all.
+    """
+
+    condition: Column | None = None
+    _columns: dict[str, Column] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+    _branches: list[tuple[str, RecordColumns, Column]] = field(default_factory=list)
+
+    def taken_once(self, given: RecordColumns, made: RecordColumns) -> RecordColumns:
+        """Return what a step made of a record, with the Columns of chance in it replaced by the frame's."""
+        for part in ("key", "value", "old"):
+            datum: Datum | None = getattr(made, part)
+            if datum is not None and datum is not getattr(given, part) and is_by_chance(datum.typed):
+                taken: Any = {part: Datum(self._add(datum.typed, given))}
+                made = replace(made, **taken)
+        if made.condition is not None and made.condition is not given.condition and is_by_chance(made.condition):
+            made = replace(made, condition=self._add(made.condition, given))
+        return made
+
+    def branch(self, split: str, record: RecordColumns, number: Column) -> Column:
+        """Return the number of the branch that a record takes after the node `split`, the same for each branch."""
+        for name, known, column in self._branches:
+            if name == split and known is record:
+                return column
+        self._branches.append((split, record, self._add(number, record)))
+        return self._branches[-1][2]
+
+    def _add(self, column: Column, record: RecordColumns) -> Column:
+        """Have the frame compute a Column for the records that are kept, and return it as a column of the frame."""
+        name = f"by_chance_{next(self._numbers)}"
+        for condition in (record.condition, self.condition):
+            column = column if condition is None else F.when(condition, column)
+        self._columns[name] = column
+        return F.col(name)
+
+    def added_to(self, frame: DataFrame) -> DataFrame:
+        """Return the frame of the records, with any columns, and with those of chance since the last call."""
+        for name, column in self._columns.items():  # one may be made of those before
+            frame = materialize_once(frame.drop("once"), column.alias(name))
+        self._columns.clear()
+        return frame
+
+
+def is_by_chance(column: Column) -> bool:
+    """Return whether Spark might compute a Column differently each time."""
+    inside: Any = column._jc  # a Column of ours has no text of its own: it refuses to be put into an f-string
+    return BY_CHANCE.search(inside.toString()) is not None

@@ -46,7 +46,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Send:
-    """The record goes to a side of a stateful operator; `parent` says its types.
+    """The record goes to a side of a stateful operator; `parent` says its types, unless the operator has its own key.
 
     `extra` is bytes that travel with it: a lookup key, or what the last operator noted about it.
     """
@@ -227,9 +227,10 @@ def _finished(plan: Plan, partition: Column | None = None, sink: str = "", **fie
 def _sent(outcome: Send, plan: Plan) -> Column:
     record, parent = outcome.record, outcome.parent
     number = next(n for n, planned in enumerate(plan.operators) if planned.operator.name == outcome.to.operator)
+    key = plan.operators[number].key or parent.key
     row = row_struct(
         port_of(number, outcome.to.side),
-        key=record.key_bytes(parent.key),
+        key=record.key_bytes(key),
         value=record.value_bytes(parent.value),
         old=record.old_bytes(parent.value),
         other=record.note if outcome.extra is None else outcome.extra,

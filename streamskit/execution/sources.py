@@ -97,7 +97,7 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
     is_its = _is_its(plan, number, frame)
-    key = Datum(frame[f"key_{number}"], _only(is_its, frame["key"]), source.node.key)
+    key = Datum(frame[f"key_{number}"], _key_as_read(source, is_its, frame), source.node.key)
     if source.changes:
         value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], source.node.value)
         old_bytes = frame[f"old_bytes_{number}"]
@@ -116,10 +116,24 @@ def _partition(frame: DataFrame) -> Column:
     return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
 
 
+def _is_from_outside(source: PlanInput) -> bool:
+    """Return whether others may have written the records of an input."""
+    return isinstance(source.node, Source) and not source.node.internal and not source.is_handover
+
+
+def _key_as_read(source: PlanInput, is_its: Column | None, frame: DataFrame) -> Column | None:
+    """Return the bytes of a key, made of the column key, to be passed on; None if the serde has to write them anew.
+
+    Operators in Python, stores and topics compare keys by their bytes, and others may have written equal keys
+    differently.
+    """
+    anew = _is_from_outside(source) and not source.node.key.is_canonical
+    return None if anew else _only(is_its, frame["key"])
+
+
 def _is_forgiving(plan: Plan, source: PlanInput) -> bool:
     """Return whether a record of a source that cannot be read is left to a handler."""
-    from_outside = isinstance(source.node, Source) and not source.node.internal and not source.is_handover
-    return from_outside and not fails(plan.options.handlers.deserialization)
+    return _is_from_outside(source) and not fails(plan.options.handlers.deserialization)
 
 
 def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
@@ -131,8 +145,8 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
     is_its = _is_its(plan, number, frame)
     # What a serde could read is passed on unchanged.
-    key, value = (Datum(tried["value"], _only(is_its, frame[part]), serde, is_sure=True)
-                  for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
+    key = Datum(read["key"]["value"], _key_as_read(source, is_its, frame), node.key, is_sure=True)
+    value = Datum(read["value"]["value"], _only(is_its, frame["value"]), node.value, is_sure=True)
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)

@@ -1,7 +1,7 @@
 """Operators without state: each is a function from a record's Columns to a record's Columns."""
 
 from dataclasses import replace
-from functools import singledispatch
+from functools import singledispatch, wraps
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -34,6 +34,9 @@ from streamskit.topology.nodes import (
     ToStream,
 )
 
+NO_PAIR = "its array has a null where a struct of key and value belongs. Leave it out: F.array_compact(...)."
+"""What is wrong with an element of a flat map's array."""
+
 
 @singledispatch
 def transform(node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
@@ -57,10 +60,8 @@ def _(node: RepartitionFilter, record: RecordColumns, parent: Node) -> RecordCol
 
 @transform.register
 def _(node: Branch, record: RecordColumns, parent: Node) -> RecordColumns:
-    asked = node.predicates if node.index < 0 else node.predicates[: node.index + 1]
-    with record.asking_udfs():
-        chosen = user_functions.first_true(asked, record.dressed(parent), f"{node.name} at {node.call_site}")
-    return record.where(chosen == node.index)
+    asked = len(node.predicates) if node.index < 0 else node.index + 1
+    return record.where(branch_number(node, record, parent, asked) == node.index)
 
 
 @transform.register
@@ -124,6 +125,13 @@ def _(node: TableMapValues, record: RecordColumns, parent: Node) -> RecordColumn
     return replace(record, value=mapped(record.value), old=mapped(record.old) if record.old else None)
 
 
+def branch_number(node: Branch, record: RecordColumns, parent: Node, asked: int) -> Column:
+    """Return the number of the branch that a record takes, or -1, as far as the first `asked` predicates say."""
+    with record.asking_udfs():
+        step = f"{node.name} at {node.call_site}"
+        return user_functions.first_true(node.predicates[:asked], record.dressed(parent), step)
+
+
 def elements_of(node: Node, record: RecordColumns, parent: Node) -> Column:
     """Return the array of structs `key` and `value` that a flat map makes of one record.
 
@@ -136,7 +144,14 @@ def elements_of(node: Node, record: RecordColumns, parent: Node) -> Column:
     if not isinstance(node, FlatMap):
         raise _cannot_run(node)
     key, value = node.fields
-    pairs = record.call(node, node.mapper, parent)
+
+    @wraps(node.mapper)
+    def checked(*arguments: Column) -> Column:
+        # Where the array's type has no nulls, Spark leaves the check out.
+        return F.transform(node.mapper(*arguments), lambda pair: F.when(pair.isNull(), missing).otherwise(pair))
+
+    missing = F.raise_error(F.lit(f"{node.name}: {NO_PAIR}"))
+    pairs = record.call(node, checked, parent)
     return F.transform(pairs, lambda pair: F.struct(pair[key].alias("key"), pair[value].alias("value")))
 
 

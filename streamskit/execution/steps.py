@@ -11,11 +11,12 @@ from streamskit.common.errors import TopologyError
 from streamskit.execution.dead_letters import GivenRecord
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import HEADERS, aggregate
+from streamskit.execution.optimization_barrier import Chances, is_by_chance
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
 from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
 from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writable
 from streamskit.execution.sources import DecodedInput
-from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
+from streamskit.execution.stateless import branch_number, elements_of, one_of_many, regrouped, transform
 from streamskit.execution.update_order import as_kafka_streams_reads
 from streamskit.jvm.functions import driver_place
 from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
@@ -56,6 +57,8 @@ class Steps:
     """Which steps get a table's update: lookups get it at once, the others when the cache has merged it."""
     is_open: bool = False
     """Whether the update is of a window emitted on close: then table joins keep the row and emit nothing."""
+    chances: Chances | None = None
+    """What the frame of the records has to compute ahead; None for the elements of an array."""
 
     # ---- where a record begins ---------------------------------------------------------------------------------------
 
@@ -201,7 +204,7 @@ class Steps:
     def _transform(self, node: Node, record: RecordColumns, parent: Node, to: OperatorInput | None) -> list[Outcome]:
         # Where a stream is split, the split is what fails; its last branch has evaluated all the predicates.
         failing = parent if isinstance(node, Branch) else node
-        made = self.guard.attempt(failing, record, parent, lambda: transform(node, record, parent))
+        made = self.guard.attempt(failing, record, parent, lambda: self._made(node, record, parent))
         failures = made.failures if self.gets != "lookups" else []
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failures = []
@@ -219,13 +222,23 @@ class Steps:
             outcomes.insert(0, Drop(node, lost if record.condition is None else record.condition & lost))
         return [*outcomes, *failures]
 
+    def _made(self, node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
+        """Return what a step without state makes of a record, the same for all that follows."""
+        made = transform(node, record, parent)
+        if self.chances is None:
+            return made
+        if isinstance(node, Branch) and made.condition is not None and is_by_chance(made.condition):
+            number = branch_number(node, record, parent, len(node.predicates))
+            return record.where(self.chances.branch(parent.name, record, number) == node.index)
+        return self.chances.taken_once(record, made)
+
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
         elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
         return [
             Flatten(
                 record.where_if(elements.succeeded),
                 elements.result,
-                lambda element: self.go_on(node, one_of_many(record, element)),
+                lambda element: replace(self, chances=None).go_on(node, one_of_many(record, element)),
             ),
             *elements.failures,
         ]
@@ -350,8 +363,9 @@ class Steps:
         if node is self.plan.native:
             return self._aggregate(self.plan.native, frame, record, parent)
         if not node.flattens:
-            made = self.guard.attempt(node, record, parent, lambda: transform(node, record, parent))
-            return frame, made.result.where_if(made.succeeded)
+            made = self.guard.attempt(node, record, parent, lambda: self._made(node, record, parent))
+            after = made.result.where_if(made.succeeded)
+            return frame if self.chances is None else self.chances.added_to(frame), after
         elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
         kept = _where_kept(frame, record.where_if(elements.succeeded))
         flat = kept.select(

@@ -44,10 +44,17 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         line.answer()
     except EOFError:  # Java has ended the task, or itself: nothing would receive the reason
         raise SystemExit(1) from None
-    except Exception:
-        line.write(FAILURE, framed(traceback.format_exc().encode()))
+    except BaseException as failure:  # also sys.exit(): the worker has to say that it ends, as Java waits for an answer
+        line.write(FAILURE, framed(_told(failure).encode(errors="backslashreplace")))
         outfile.flush()
         raise SystemExit(1) from None
+
+
+def _told(failure: BaseException) -> str:
+    """Return a failure with its traceback."""
+    # Python replaces a StopIteration that leaves a generator, and with it the note that says where it was raised.
+    is_replaced = str(failure) == "generator raised StopIteration" and failure.__cause__ is not None
+    return "".join(traceback.format_exception(failure.__cause__ if is_replaced else failure))
 
 
 def _results(line: "Line") -> Iterator[bytes]:

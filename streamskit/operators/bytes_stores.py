@@ -106,6 +106,7 @@ class BytesLruStore(BytesKeyValueStore):
         data = plain_data.dumps(self._rows)
         if data != self._saved:
             self._pages.save(self._name, data)
+            self._saved = data
 
 
 def put_row(rows: dict[Any, Any], key: Any, value: Any) -> None:

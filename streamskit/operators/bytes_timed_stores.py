@@ -207,7 +207,7 @@ class BytesSessionStore:
     def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> list[Session]:
         """Return a key's sessions that end at a time or later and start at another or earlier, in order."""
         sessions: list[Session] | None = self._table.page(key).get(key)
-        if sessions is None:
+        if not sessions:
             return []
         earliest_end = max(earliest_end, self._memory["latest end"] - self._retention + 1)
         # The sessions that matter are nearly always the last ones.
@@ -255,6 +255,8 @@ class BytesSessionStore:
         size = len(sessions)
         if size >= 16 and size & (size - 1) == 0:
             self._expire(sessions)
+            if not sessions:  # all of them were too old, this one too
+                del self._table.changed_page(key)[key]
         return None
 
     def remove(self, key: bytes, start: int, end: int) -> None:

@@ -39,7 +39,7 @@ class FailedOperator:
     value: str = ""
 
 
-def attribute_failure(failure: Exception, operator: str, side: int = 0) -> bool:
+def attribute_failure(failure: BaseException, operator: str, side: int = 0) -> bool:
     """Note on an exception in which operator it was raised; a traceback that is printed ends with such notes.
 
     Only the first note counts: an operator that runs others has nothing to add. Returns whether this note is the first.
@@ -72,7 +72,7 @@ def _with_serde(failed: FailedOperator, frame: FrameType) -> FailedOperator:
 def error_rows(
     handlers: Handlers,
     node: str,
-    failure: Exception,
+    failure: BaseException,
     record: Any,
     source: SourceRecord,
     task_id: str,
@@ -85,12 +85,13 @@ def error_rows(
     The arguments are those of `StreamTask.fail`, and the handlers, source record and id of the task.
 
     Raises:
-        Exception: the failure, if that is what the handler decides, or if it has been decided before.
+        BaseException: the failure, if that is what the handler decides, or if it has been decided before; and if it is
+            no `Exception`, such as the one of `sys.exit()`, about which no handler decides.
         StreamsError: the handler itself failed.
     """
     handler = handlers.production if writing else handlers.processing
     is_first = attribute_failure(failure, node, side)
-    if fails(handler) or not is_first:
+    if fails(handler) or not is_first or not isinstance(failure, Exception):
         raise failure
     record = record() if callable(record) else record
     given = source if record is None else record

@@ -66,6 +66,7 @@ class ProcessorState:
         data = pickle.dumps((self._run, state), protocol=5)
         if data != self._saved:
             self._pages.save(self._page, data)
+            self._saved = data
 
     def _unpicklable(self, fields: dict[str, dict[str, Any]]) -> tuple[str, str]:
         """Return the name of a processor that cannot be pickled, and why."""

@@ -188,7 +188,7 @@ class RunningProcessors:
         port = self.operator.outputs[output]
         try:
             data = port.key.serialize(key), port.value.serialize(value)
-        except Exception as failure:
+        except BaseException as failure:
             if not port.sink:
                 raise
             refused = ProducerRecord(port.topic, key, value, timestamp, headers)
@@ -281,7 +281,7 @@ class ProcessorNode:
         """Call the processor's `init` or `close`, whose failures stop the task."""
         try:
             method(*arguments)
-        except Exception as failure:
+        except BaseException as failure:
             attribute_failure(failure, self.spec.name)
             raise
 
@@ -290,7 +290,7 @@ class ProcessorNode:
         record = self._record(key, value, timestamp, headers)
         try:
             self.processor.process(record)
-        except Exception as failure:
+        except BaseException as failure:
             self._task.fail(self.spec.name, failure, record)
 
     def punctuate(self, punctuator: Punctuator, now: int) -> None:
@@ -300,7 +300,7 @@ class ProcessorNode:
         self._group.timestamp = now
         try:
             punctuator(now)
-        except Exception as failure:
+        except BaseException as failure:
             task.fail(self.spec.name, failure, None)
         finally:
             task.source = source

@@ -229,7 +229,7 @@ class StreamTask:
         process = self._processes[operator] or self._open(operator)
         try:
             process(side, record)
-        except Exception as failure:
+        except BaseException as failure:
             failed = self.operators[operator]
             self.fail(failed.node_at(side), failure, lambda: _given_record(failed.serdes_at(side), record), side=side)
 
@@ -240,7 +240,7 @@ class StreamTask:
             process = self._batches[operator] = self._opened(operator, self.operators[operator].open_batch)
         return process(sides, records)
 
-    def fail(self, node: str, failure: Exception, record: Any, *, side: int = 0, writing: bool = False) -> None:
+    def fail(self, node: str, failure: BaseException, record: Any, *, side: int = 0, writing: bool = False) -> None:
         """Let the handler decide about a record that a node failed on; raises the failure if that is what it decides.
 
         Args:
@@ -337,7 +337,7 @@ class StreamTask:
         context = OperatorContext(self, index, operator.name, _forward(index, add), is_cached, has_cache)
         try:
             return opening(context)
-        except Exception as failure:
+        except BaseException as failure:
             attribute_failure(failure, operator.name)
             raise
 

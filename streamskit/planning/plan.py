@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from streamskit.api.error_handlers import asks
+from streamskit.common.errors import StreamsError
 from streamskit.operators import Operator
 from streamskit.planning.options import QueryOptions
-from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
+from streamskit.serdes import Serde, SessionWindowedSerde, TimeWindowedSerde
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import Aggregation, Node, Process, SideEffect, Sink, Source, of_kind
 from streamskit.topology.topology import Topology
@@ -58,7 +59,8 @@ class PlannedOperator:
     """A stateful operator in a query: its results go on from `node`.
 
     Those of a `level` need only the results of the levels before it; those with the same `shared_table` are on one
-    level. `members` are the nodes that it runs, where it runs several whose results differ.
+    level. `members` are the nodes that it runs, where it runs several whose results differ. `key` is the serde of the
+    keys on all its sides, where they come from nodes with serdes of their own.
     """
 
     operator: Operator
@@ -66,6 +68,7 @@ class PlannedOperator:
     level: int = 1
     shared_table: str = ""
     members: tuple[Node, ...] = ()
+    key: Serde | None = None
 
     @property
     def exits(self) -> tuple[Node, ...]:
@@ -414,6 +417,20 @@ def _beyond_key(node: Node, store: Store) -> int:
 def is_readable(store: Store) -> bool:
     """Return whether a store can be read from outside: it was given a name, and is no buffer."""
     return store.queryable and store.kind != "buffer"
+
+
+def check_seen_outside(topology: Topology, store: Store) -> None:
+    """Make sure that a store's rows are known outside of the tasks that keep it.
+
+    Raises:
+        StreamsError: nothing tells of them: the store has no changelog, and is not global.
+    """
+    is_whole = any(node.is_global and store in node.stores for node in topology.nodes.values())
+    if not store.logged and not is_whole:
+        raise StreamsError(
+            f"Store '{store.name}' cannot be read from outside: it has no changelog, because logging is off. Leave "
+            "logging on, or have a processor read the store."
+        )
 
 
 def has_changelog(node: Node, store: Store) -> bool:

@@ -22,7 +22,7 @@ from streamskit.planning.old_values import (
 )
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.processor_groups import comes_back, processors_operator
-from streamskit.serdes import SessionWindowedSerde
+from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
 from streamskit.topology.nodes import (
     Aggregation,
     Count,
@@ -199,26 +199,29 @@ def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOpe
     if not functions:
         raise TopologyError(f"{node.name} ({node.call_site}): an aggregate of Columns cannot run here.")
     parents = [plan.topology[side.parents[0]] for side in sides]
+    key = node.key
+    if node.windows is not None and isinstance(key, TimeWindowedSerde | SessionWindowedSerde):
+        key = key.inner
     counting, store, history = isinstance(node, Count), node.stores[0], row_history(node, plan.topology)
     if node.windows is None and counting:
-        return PlannedOperator(operators.CountOperator(name, history), node)
+        return PlannedOperator(operators.CountOperator(name, history), node, key=key)
     shared: dict[str, Any] = {
         "name": name,
-        "key": parents[0].key,
+        "key": key,
         "inputs": tuple(parent.value for parent in parents),
         "result": node.value,
         "initializer": functions[0].initializer,
         "aggregators": tuple(each.aggregator for each in functions),
     }
     if node.windows is None:
-        return PlannedOperator(operators.AggregateOperator(**shared, history=history), node)
+        return PlannedOperator(operators.AggregateOperator(**shared, history=history), node, key=key)
     shared |= {"windows": node.windows, "retention": store.retention, "on_close": node.on_close}
     shared |= {"counting": counting, "logged": store.queryable or are_open_windows_looked_up(node, plan)}
     if isinstance(node.windows, SessionWindows):
-        return PlannedOperator(operators.SessionAggregateOperator(merger=functions[0].merger, **shared), node)
+        return PlannedOperator(operators.SessionAggregateOperator(merger=functions[0].merger, **shared), node, key=key)
     if isinstance(node.windows, SlidingWindows):
-        return PlannedOperator(operators.SlidingWindowAggregateOperator(**shared), node)
-    return PlannedOperator(operators.WindowAggregateOperator(**shared), node)
+        return PlannedOperator(operators.SlidingWindowAggregateOperator(**shared), node, key=key)
+    return PlannedOperator(operators.WindowAggregateOperator(**shared), node, key=key)
 
 
 @plan_operator.register
@@ -282,7 +285,7 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     cached = of_one and is_cached and plan.options.cache
     merges = is_cached or not of_one
     join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close, merges, cached)
-    return PlannedOperator(join, node)
+    return PlannedOperator(join, node, key=node.key)
 
 
 def _row_retention(table: Node, plan: Plan) -> operators.RowRetention | None:
@@ -300,7 +303,7 @@ def _(node: StreamTableJoin, nodes: list[Node], name: str, plan: Plan) -> Planne
     table, by_lookup_key = plan.topology[node.table], node.key_selector is not None
     history, retention = row_history(table, plan.topology), _row_retention(table, plan)
     join = operators.StreamTableJoinOperator(name, node.left, history, node.grace, by_lookup_key, retention)
-    return PlannedOperator(join, node)
+    return PlannedOperator(join, node, key=None if by_lookup_key else node.key)
 
 
 @plan_operator.register

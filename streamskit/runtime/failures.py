@@ -42,6 +42,9 @@ UNHANDLED = (
     "(F.pandas_udf): use F.udf, or do that work in a Processor, with process()."
 )
 
+WORKER_LOST = "Python worker exited unexpectedly"
+"""What Spark says when a Python worker is gone."""
+
 
 class Line(NamedTuple):
     """A line of a program that was under way when something was raised."""
@@ -104,7 +107,8 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return refusal
     if error is not None:
         return _python_failure(error, plan)
-    if (why := denial(text, plan)) is not None or (why := transaction_failure(text, plan)) is not None:
+    why = denial(text, plan) or transaction_failure(text, plan) or _worker_lost(text, plan)
+    if why is not None:
         return why
     said = _first_line(text)
     for node in plan.nodes:
@@ -152,6 +156,17 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
             "Fix the producer, or read with the serde it was written with."
         )
     return StreamsError(f"{place} failed on a record{_at(error.lines)}: {error}")
+
+
+def _worker_lost(text: str, plan: Plan) -> StreamsError | None:
+    """Return the error for a Python worker that is gone without a word about why, if that is what the text says."""
+    if WORKER_LOST not in text:
+        return None
+    return StreamsError(
+        f"{_whole(plan)} lost a Python worker, which ended without an error. Did the system end it because memory ran "
+        "out (its log says so), did a library in C crash, or does a function call os._exit()? Give the machine or "
+        "container more memory, or let fewer workers run at once, with a smaller num_stream_threads."
+    )
 
 
 def _node_of(blame: FailedOperator, plan: Plan) -> Node:
@@ -260,7 +275,7 @@ def _is_named(topic: str, text: str) -> bool:
 
 def _first_line(text: str) -> str:
     """Return the sentence in Spark's message, which often comes wrapped in several others."""
-    marked = re.findall(r"\[[A-Z_.0-9]+\] [^\n]*", text.replace("[STREAM_FAILED]", ""))
+    marked = re.findall(r"\[[A-Z][A-Z_.0-9]*\] [^\n]*", text.replace("[STREAM_FAILED]", ""))
     causes = re.findall(r"Caused by: ([\w.$]+(?:Exception|Error): [^\n]*)", text)
     line = (marked or causes[-1:] or text.strip().split("\n"))[0]
     # Spark's advice to switch off its checks would turn errors into wrong answers.

@@ -16,7 +16,7 @@ from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
 from streamskit.kafka.topics import list_topics
-from streamskit.planning.plan import Plan
+from streamskit.planning.plan import Plan, check_seen_outside
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
@@ -518,6 +518,7 @@ class KafkaStreams:
                 f"There is no store '{name}' to query in '{self.application_id}'; "
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
+        check_seen_outside(self.topology, self.topology.stores[name])
 
     def _check_threads_can_change(self) -> None:
         self._application.supervisor.raise_failure()

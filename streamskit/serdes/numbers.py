@@ -31,6 +31,10 @@ class NumberSerde(ColumnSerde):
         return self.number_type
 
     @property
+    def is_canonical(self) -> bool:
+        return True
+
+    @property
     def width(self) -> int:
         """How many bytes a number has."""
         return struct.calcsize(self.format)

@@ -4,7 +4,8 @@ import uuid
 from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Protocol, Self, Unpack
+from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
@@ -16,7 +17,7 @@ from streamskit.environment.spark_processes import is_local
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, is_readable
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable
 from streamskit.planning.planner import plan, punctuates_by_stream_time
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
@@ -36,6 +37,12 @@ from streamskit.topology.wiring import check_read_once
 
 DriverQuery = MemoryQuery | RealTimeQuery
 """A query of a test driver, in either of Spark's modes."""
+
+
+class _Watcher(Protocol):
+    """Sees what each query is about to read, records between two queries included."""
+
+    def note(self, query: DriverQuery, records: list[Raw]) -> None: ...
 
 
 class TestRecord(NamedTuple):
@@ -99,6 +106,7 @@ class TopologyTestDriver:
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
         self._queries: list[DriverQuery] = []
+        self._watchers = WeakSet[_Watcher]()  # weakly: a view that nobody has any more is to be forgotten
         self._is_closed = False
         spark = spark_session()
         if partitions is None and self._is_for_real_time and is_local(spark.sparkContext.master or ""):
@@ -174,11 +182,9 @@ class TopologyTestDriver:
         sinks = {self._name(sink): sink for sink in self.topology.sinks if isinstance(sink.topic, str)}
         dynamic = [sink for sink in self.topology.sinks if not isinstance(sink.topic, str)]
         stores = {topic: self.topology.store(store) for topic, store in self._changelogs.items()}
-        if name in sinks or dynamic:
-            sink = sinks.get(name) or dynamic[0]
-            return TestOutputTopic(self, name, key or sink.key, value or sink.value)
-        if name in stores:
-            return TestOutputTopic(self, name, key or stores[name].key, value or stores[name].value)
+        written = sinks.get(name) or stores.get(name) or next(iter(dynamic), None)
+        if written is not None:
+            return TestOutputTopic(self, name, key or written.key, value or written.value)
         raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
 
     def dead_letters(self, topic: str) -> "TestOutputTopic":
@@ -203,6 +209,7 @@ class TopologyTestDriver:
 
         Raises:
             TopologyError: there is no such store, or the program gave it no name.
+            StreamsError: it has no changelog, so that nothing tells of its rows.
         """
         store = self.topology.store(name)
         if store.name not in self._stores:
@@ -211,6 +218,7 @@ class TopologyTestDriver:
                 f"Store '{name}' belongs to streamskit and is not written out; give it a name with materialized= to "
                 f"read it. Those with a name: {readable}."
             )
+        check_seen_outside(self.topology, store)
         if partition is None:
             return self._stores[store.name]
         changelog = next((topic for topic, kept in self._changelogs.items() if kept == store.name), None)
@@ -354,6 +362,8 @@ class TopologyTestDriver:
         return set[str]().union(*(plan_.named_topics.union(plan_.handovers.values()) for plan_ in self._plans))
 
     def _run(self, query: DriverQuery, records: list[Raw]) -> None:
+        for watcher in list(self._watchers):
+            watcher.note(query, records)
         try:
             written = query.run(records)
         except Exception as failure:

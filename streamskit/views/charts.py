@@ -1,8 +1,8 @@
 """Small charts as SVG: points in, text out. They take the text colour of the page, light or dark."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from html import escape
 
 from streamskit.common import svg
@@ -23,6 +23,7 @@ MARKS = (
 )
 """Each line has its own colour, dashes and mark, so that colour is never needed to tell them apart."""
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 TIME_STEPS += [times * SECOND for times in (1, 2, 5, 10, 15, 30)]
@@ -146,9 +147,23 @@ def time_ticks(first: int, last: int, about: int = 6) -> list[tuple[int, str]]:
     """Return round times of a span, in milliseconds since 1970, and how they are written, in UTC."""
     form = "%m-%d %H:%M" if last - first > DAY else "%H:%M:%S"
     times = round_times(first, last, about)
-    written = (datetime.fromtimestamp(time / 1000, UTC).strftime(form) for time in times)
-    return [(time, words + (f".{time % 1000:03d}" if times.step < SECOND else ""))
-            for time, words in zip(times, written, strict=True)]  # fmt: skip
+
+    def written(at: datetime) -> str:
+        return at.strftime(form) + (f".{at.microsecond // 1000:03d}" if times.step < SECOND else "")
+
+    return [(time, dated(time, written)) for time in times]
+
+
+def dated(milliseconds: int, written: Callable[[datetime], str]) -> str:
+    """Write a time since 1970 in UTC, or as its number where no calendar has it: one in microseconds, for example.
+
+    >>> dated(0, datetime.isoformat), dated(1_700_000_000_000_000, datetime.isoformat)
+    ('1970-01-01T00:00:00+00:00', '1,700,000,000,000,000 ms')
+    """
+    try:
+        return written(EPOCH + timedelta(milliseconds=int(milliseconds)))
+    except (ValueError, OverflowError):
+        return f"{milliseconds:,} ms"
 
 
 def round_times(first: int, last: int, most: int) -> range:

@@ -6,7 +6,6 @@ It shows which partitions each hosts, how far it has restored them, and who took
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from html import escape
 from typing import Protocol, runtime_checkable
 
@@ -16,7 +15,7 @@ from streamskit.common.durations import Duration
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.charts import counted
 from streamskit.views.controls import button, in_background
-from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell
+from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot
 
@@ -146,8 +145,7 @@ def moves(snapshot: ClusterSnapshot) -> str:
     if not snapshot.moves:
         return '<div class="sk-quiet">Nothing has changed hands since this view was made.</div>'
     rows = "".join(
-        f"<li>{datetime.fromtimestamp(move.at, UTC):%H:%M:%S} {escape(move.sentence)}</li>"
-        for move in reversed(snapshot.moves)
+        f"<li>{time_of_day(int(move.at) * 1000)} {escape(move.sentence)}</li>" for move in reversed(snapshot.moves)
     )
     return f'<div class="sk-quiet">What changed hands (UTC), the last first</div><ul aria-live="polite">{rows}</ul>'
 
@@ -168,9 +166,11 @@ def _lines(instance: InstanceState) -> list[TableRow]:
 
 
 def _restored(task: TaskState) -> str:
-    """Return a bar and its numbers in words while a store is being restored, and only words once it is complete."""
+    """Return a bar and its numbers in words while a store is being restored, and only words before and after that."""
     if not task.is_restoring:
         return cell(f"all {counted(task.total, 'record')}", left=True)
+    if task.total <= 0:
+        return cell("has nothing to restore yet", left=True)
     share = task.restored / task.total
     words = f"{share:.0%} of {task.total:,}"
     bar = f'<progress max="{task.total}" value="{task.restored}" style="width:90px" aria-label="{words}"></progress>'

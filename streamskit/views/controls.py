@@ -155,7 +155,7 @@ class WindowPicker(widgets.HBox):
 
     def offer(self, starts: Sequence[int]) -> None:
         """Offer these starts (milliseconds since 1970) as choices, as soon as nobody can be typing in the field."""
-        self._offered = [moment(start / 1000) for start in starts]
+        self._offered = [moment(start) for start in starts]
         if not self._first.options:
             self._write_offers()
 
@@ -184,14 +184,15 @@ def parse_time(text: str) -> int | None:
     Raises:
         ValueError: it is no time.
 
-    >>> parse_time("1970-01-01 00:00:01"), parse_time("250"), parse_time("")
-    (1000, 250, None)
+    >>> parse_time("1970-01-01 00:00:01"), parse_time("250"), parse_time("1,700 ms"), parse_time("")
+    (1000, 250, 1700, None)
     """
     text = text.strip()
     if not text:
         return None
-    if re.fullmatch(r"\d{1,15}", text):
-        return int(text)
+    number = text.removesuffix(" ms").replace(",", "")
+    if re.fullmatch(r"\d{1,19}", number):
+        return int(number)
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

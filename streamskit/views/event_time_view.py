@@ -125,6 +125,10 @@ class EventTimeView(LiveView):
         """Close the connection to the broker."""
         self._arrivals.close()
 
+    def let_go(self) -> None:
+        """Note no more records of a test driver."""
+        self._arrivals.let_go()
+
     def _look(self) -> SeenRecords:
         """Return what there is to see of the chosen task."""
         if not self._pause.value:

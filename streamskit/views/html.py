@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape, unescape
 from typing import Any
 
 from streamskit.common.svg import as_image
 from streamskit.common.themes import on_dark_pages
-from streamskit.views.charts import decimals, shortened, spelled
+from streamskit.views.charts import dated, decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
 """A sign for each state, so that it can be recognised without colour."""
@@ -187,16 +187,18 @@ def picture(svg: str) -> str:
     return as_image(svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', ""), unescape(words))
 
 
-def moment(seconds: float) -> str:
-    """Write a time since 1970 as date and time of day in UTC, no finer than it has to be."""
-    at = datetime.fromtimestamp(seconds, UTC)
-    milliseconds = f".{at.microsecond // 1000:03d}" if at.microsecond >= 1000 else ""
-    return f"{at:%Y-%m-%d %H:%M:%S}{milliseconds}"
+def moment(timestamp: int) -> str:
+    """Write a timestamp in milliseconds since 1970 as date and time of day in UTC, no finer than it has to be."""
+    return dated(timestamp, lambda at: f"{at:%Y-%m-%d} {_time_of(at)}")
 
 
 def time_of_day(timestamp: int) -> str:
     """Write a timestamp in milliseconds since 1970 as a time of day in UTC, no finer than it has to be."""
-    return moment(timestamp / 1000).split(" ")[1]
+    return dated(timestamp, _time_of)
+
+
+def _time_of(at: datetime) -> str:
+    return at.time().isoformat("milliseconds" if at.microsecond else "seconds")
 
 
 def age(since: float, now: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import ipywidgets as widgets
+from IPython.display import display
 
 from streamskit.common.durations import Duration, spell
 from streamskit.views.controls import checked_interval, field
@@ -31,7 +32,8 @@ that waited for an unavailable broker is slow too, and the next one should notic
 class LiveView(widgets.VBox):
     """A view that looks again and again at something, takes a snapshot of it, and shows the snapshot.
 
-    A subclass says how: `take` makes a snapshot, `PAGE` says how it is written, `rest` closes what a look opened.
+    A subclass says how: `take` makes a snapshot, `PAGE` says how it is written, `rest` closes what a look opened, and
+    `let_go` gives up what a view keeps hold of between its looks.
 
     Args:
         subject: what is seen, for the view's repr.
@@ -48,6 +50,7 @@ class LiveView(widgets.VBox):
         self._subject, self._trouble = subject, ""
         self._snapshot: Any = None
         self._looking, self._awaited_until = threading.RLock(), 0.0
+        self._is_closed = False
         self._followers = set[object]()
         self._kept = KeptPage(self._page)
         self.refreshed: Callable[[], None] = lambda: None
@@ -82,13 +85,18 @@ class LiveView(widgets.VBox):
     def rest(self) -> None:
         """Close what looking has opened; the next look opens it again."""
 
+    def let_go(self) -> None:
+        """Give up what the view keeps hold of between its looks: it is closed, and looks no more."""
+
     # ---- what all views do -------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Look now and show what there is."""
+        """Look now and show what there is; a closed view shows what it saw last."""
         with self._looking:
+            if self._is_closed and self._snapshot is None:
+                return
             try:
-                self._snapshot = self.take(self._snapshot)
+                self._snapshot = self._snapshot if self._is_closed else self.take(self._snapshot)
                 self.redraw()
                 self._kept.keep(at_once=not self.is_live)
                 self.refreshed()
@@ -139,9 +147,25 @@ class LiveView(widgets.VBox):
         self.refresh()
         self._timer.start()
 
+    def close(self) -> None:
+        """Look no more, give up what looking has opened, and take the view off its pages; a saved page stays.
+
+        A closed view cannot be opened again. Closing it twice does nothing.
+        """
+        if self.comm is None:  # it is closed, or was never made in full
+            return
+        self._is_closed = True
+        self._followers.clear()
+        self._timer.start()  # so that it notices at once
+        self.refresh()
+        self.let_go()
+        for each in _within(self):
+            each.close()
+        super().close()
+
     @property
     def is_live(self) -> bool:
-        """Whether it looks again: it is not paused, and what it looks at goes on."""
+        """Whether it looks again: it is not paused or closed, and what it looks at goes on."""
         return self._state == "live"
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
@@ -171,7 +195,7 @@ class LiveView(widgets.VBox):
 
     @property
     def _state(self) -> str:
-        if self._snapshot and self._snapshot.stopped:
+        if self._is_closed or (self._snapshot and self._snapshot.stopped):
             return "stopped"
         return "paused" if self._pause.value else "live"
 
@@ -198,6 +222,9 @@ class LiveView(widgets.VBox):
 
     def _ipython_display_(self, **kwargs: Any) -> None:
         """Display the live view, and after it the page for those who open the notebook without it."""
+        if self._is_closed:
+            display(self._page(), raw=True)
+            return
         self.await_page()
         self._kept.display(super()._repr_mimebundle_(**kwargs))
 

@@ -59,7 +59,7 @@ class Page(Generic[S]):
     def header(self, snapshot: S, state: str, trouble: str = "") -> str:
         """Return the lines that say what is seen, its state, and a sentence about trouble."""
         is_saved = state == "saved"
-        as_of = [f"as of {moment(int(snapshot.taken_at))} UTC"] if is_saved else []
+        as_of = [f"as of {moment(int(snapshot.taken_at) * 1000)} UTC"] if is_saved else []
         state = "failed" if snapshot.trouble and state == "live" else state
         beneath = trouble or snapshot.stopped or snapshot.trouble
         return headline(snapshot.name, state, [*self.facts(snapshot, is_saved), *as_of], beneath) + self.alarm(snapshot)

@@ -1,7 +1,8 @@
 """Records in the order they came, for views that show event time: from a test driver, or from an application's topics.
 
 Both sources have the same methods: `look()` reads new records, `raw(partition)` returns those kept, `before` counts
-earlier ones, `dropped` those that each node has dropped, `stopped` says why no more will come, `close()` disconnects.
+earlier ones, `dropped` those that each node has dropped, `stopped` says why no more will come, `close()` disconnects
+until the next look, `let_go()` for good.
 """
 
 from collections import Counter, deque
@@ -47,15 +48,10 @@ class DriverRecords:
         self._kept: deque[Raw] = deque(maxlen=keep)
         self._came = 0
         self._reader: dict[str, DriverQuery] = {}
-        run = driver._run
+        driver._watchers.add(self)
 
-        def run_and_note(query: DriverQuery, records: list[Raw]) -> None:
-            self._note(query, records)
-            run(query, records)
-
-        driver._run = run_and_note  # type: ignore[method-assign]  # the one place where topics between queries pass too
-
-    def _note(self, query: DriverQuery, records: list[Raw]) -> None:
+    def note(self, query: DriverQuery, records: list[Raw]) -> None:
+        """Keep what a query of the driver is about to read."""
         # Two queries may read the same topic: each record counts once.
         new = [each for each in records if each.topic in self._topics
                and self._reader.setdefault(each.topic, query) is query]  # fmt: skip
@@ -88,6 +84,10 @@ class DriverRecords:
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
+
+    def let_go(self) -> None:
+        """Note nothing more."""
+        self._driver._watchers.discard(self)
 
 
 class TopicRecords:
@@ -131,6 +131,9 @@ class TopicRecords:
     def close(self) -> None:
         """Close the connection."""
         self._tail.close()
+
+    def let_go(self) -> None:
+        """Do nothing: there is only the connection."""
 
 
 def arrivals_of(

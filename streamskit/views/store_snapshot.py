@@ -1,12 +1,15 @@
 """A store as a view sees it: the rows that it returns, wherever it is, and a snapshot of them."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from streamskit.api.windows import Windowed
+from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries import KeyValue
 from streamskit.state.rows import beginning, matches
 from streamskit.views.charts import counted
@@ -255,13 +258,14 @@ def _chart(
     name = value or fields[0]
     if store.kind == "window":
         return _lines(store, items, name, before.chart if before else StoreChart())
-    everything = [(row.key, row.fields[name]) for row in map(_row, items) if is_number(row.fields.get(name))]
+    bars = [(row.key, row.fields[name]) for row in map(_row, items) if is_number(row.fields.get(name))]
+    everything = [bar for bar in bars if math.isfinite(bar[1])]  # a NaN has no place in an order
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
     return StoreChart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
 
 
 def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
-    """Return the lines of a field over the last windows of a few keys; a drawn key stays as long as it has windows."""
+    """Return the lines of a field over the last windows of a few keys; a drawn key stays while it has windows here."""
     newest = max(item.key.start for item in items)
     step = before.step or items[0].key.end - items[0].key.start
     keys = {**before.keys, **{key: raw for key, raw in _keys(items) if key not in before.keys}}
@@ -269,11 +273,12 @@ def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart)
     for key, raw in keys.items():
         if len(lines) == LINES:
             break
-        windows = store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest)
-        values = [(start, _fields(value)) for start, value in windows]
-        points = [(start, fields[name]) for start, fields in values if is_number(fields.get(name))]
-        if points:
-            lines[key] = points[-POINTS:]
+        with suppress(InvalidStateStorePartitionError):  # another instance has the key now: it is drawn no longer
+            windows = store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest)
+            values = [(start, _fields(value)) for start, value in windows]
+            points = [(start, fields[name]) for start, fields in values if is_number(fields.get(name))]
+            if points:
+                lines[key] = points[-POINTS:]
     gaps = [two - one for points in lines.values() for (one, _), (two, _) in pairwise(points)]
     drawn = dict(sorted(lines.items()))
     title = f"{name} by window start (UTC)"

@@ -74,18 +74,18 @@ def _spanned(snapshot: StoreSnapshot) -> str:
     if snapshot.span is None:
         return ""
     first, last = snapshot.span
-    day = moment(first / 1000)
+    day = moment(first)
     return f"starting at {day}" if first == last else f"starting from {day} to {_end(first, last)}"
 
 
 def _window(start: int, end: int) -> str:
     """Write a window as two times, the day before the second only where it is another."""
-    return f"{moment(start / 1000)} – {_end(start, end)}"
+    return f"{moment(start)} – {_end(start, end)}"
 
 
 def _end(start: int, end: int) -> str:
-    whole = moment(end / 1000)
-    return time_of_day(end) if whole[:10] == moment(start / 1000)[:10] else whole
+    whole = moment(end)
+    return time_of_day(end) if whole[:10] == moment(start)[:10] else whole
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The pictures of `timelines` in words, for readers who cannot see them; made from the same records."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
+
+from streamskit.views.charts import dated
 
 MOST = 40
 """How many records, windows or pairs are named at most."""
@@ -11,14 +12,13 @@ Text = Callable[[Any], str]
 
 
 def clock(timestamp: int) -> str:
-    """Return a time of day in UTC, no finer than it has to be.
+    """Return a time of day in UTC, no finer than it has to be; a number where no calendar has the time.
 
     >>> clock(90_000), clock(60_000), clock(1)
     ('00:01:30', '00:01', '00:00:00.001')
     """
-    time = datetime.fromtimestamp(timestamp / 1000, UTC)
     spec = "minutes" if timestamp % 60_000 == 0 else "seconds" if timestamp % 1000 == 0 else "milliseconds"
-    return time.time().isoformat(spec)
+    return dated(timestamp, lambda at: at.time().isoformat(spec))
 
 
 def windows_in_words(windows: Mapping[Any, Any], dropped: Sequence[Any], text: Text, record_text: Text) -> str:

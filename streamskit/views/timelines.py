@@ -25,6 +25,9 @@ Label = Callable[[Any], str]
 INK, FAINT, LATE = "#1f2937", "#9ca3af", "#c62828"
 MARKS = "osD^v"
 
+RULES = 100
+"""How many dotted lines are drawn across a picture at most."""
+
 
 class TimedRecord(NamedTuple):
     """What a picture needs of a record; `timestamp` in milliseconds since 1970."""
@@ -37,6 +40,8 @@ class TimedRecord(NamedTuple):
 def as_table(records: Iterable[Any]) -> pd.DataFrame:
     """Return records as a data frame to read: times as times of day, a windowed key as key, start and end.
 
+    The fields of a value are columns of their own; one that has the name of another column is in `value.key` and so on.
+
     Args:
         records: from an output topic of a test driver, or `broker.consume(...).itertuples()`.
 
@@ -44,11 +49,13 @@ def as_table(records: Iterable[Any]) -> pd.DataFrame:
     """
     timed = [_timed(record) for record in records]
     fields = list(dict.fromkeys(name for _, value, _ in timed if isinstance(value, dict) for name in value))
+    taken = {"key", "time", *(["start", "end"] if any(isinstance(key, Windowed) for key, _, _ in timed) else [])}
+    columns = {name: f"value.{name}" if name in taken else name for name in fields}
     rows = []
     for key, value, timestamp in timed:
         windowed = isinstance(key, Windowed)
         row = {"key": key.key, "start": clock(key.start), "end": clock(key.end)} if windowed else {"key": key}
-        row |= dict.fromkeys(fields) | (value or {}) if fields else {"value": value}
+        row |= {column: (value or {}).get(name) for name, column in columns.items()} if fields else {"value": value}
         rows.append(row | {"time": clock(timestamp)})
     return pd.DataFrame(rows, dtype=object)
 
@@ -178,14 +185,14 @@ def stream_time(
     places = list(range(1, len(times) + 1))
     figure, axes = subplots(4)
     axes.step(places, now, where="post", color=COLOURS[0], linewidth=2, label="stream time")
-    ends: Sequence[int] = ()
-    if windows:
-        size, start = windows.advance, min(times) // windows.advance * windows.advance
-        ends = range(start, max(times) + size + 1, size)
-        axes.hlines(ends, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", label="windows' ends")
-        closed = [max(end for end in range(start, time + 1, size) if end == start or end + windows.grace <= time)
-                  for time in now]  # fmt: skip
-        axes.fill_between(places, min(ends[0], min(times)), closed, step="post", color=FAINT, alpha=0.25,
+    ends = range(0)
+    if windows and times:
+        ends = _ends(windows, min(times), max(times))
+        _rules(axes, ends, len(times), label="windows' ends")
+        lowest = max(0, _end_by(windows, min(times)))
+        over = [_end_by(windows, time - windows.grace) for time in now]
+        closed = [end if end >= ends[0] else lowest for end in over]
+        axes.fill_between(places, min(lowest, min(times)), closed, step="post", color=FAINT, alpha=0.25,
                           linewidth=0, label="closed")  # fmt: skip
     placed = list(zip(places, came, strict=True))
     kept, late = ([each for each in placed if (each[1] in lost) is is_late] for is_late in (False, True))
@@ -198,7 +205,7 @@ def stream_time(
 
     for place, record in [*kept, *late]:
         _write(axes, text(record), (place, record.timestamp), (8, -2), ha="left", va="top")
-    axes.set_yticks(*_ticks(*_span([*times, *ends])))
+    axes.set_yticks(*_ticks(*_span([*times, *ends[:1], *ends[-1:]])))
     axes.set_xticks(places)
     axes.set(xlabel="the records, in the order they came", ylabel="event time", xlim=(0.5, len(times) + 0.8))
     _legend(axes)
@@ -221,13 +228,14 @@ def punctuation_timeline(
     figure = stream_time(records, label=label)
     (axes,) = figure.axes
     times = [_timed(record).timestamp for record in records]
-    multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
-    axes.hlines(multiples, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", zorder=0, label="due from here on")
+    if times:
+        multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
+        _rules(axes, multiples, len(times), zorder=0, label="due from here on")
+        axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
+        axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
     calls = list(calls)
     for number, (place, time) in enumerate(calls):
         axes.plot([place], [time], "*", color=LATE, markersize=17, zorder=4, label="" if number else "punctuation")
-    axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
-    axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
     _legend(axes)
     said = "; ".join(f"at {clock(time)} after record {place}" for place, time in calls)
     figure.set_label(f"{figure.get_label()} Punctuations: {said or 'none'}.")
@@ -286,6 +294,24 @@ def _span(times: Iterable[int]) -> tuple[int, int]:
 def _ticks(first: int, last: int) -> tuple[list[int], list[str]]:
     times = round_times(first, last, 10)
     return list(times), [clock(time) for time in times]
+
+
+def _ends(windows: TimeWindows, first: int, last: int) -> range:
+    """Return when windows end: from the last end before a time to the first after another; none starts before 0."""
+    return range(
+        max(windows.size, _end_by(windows, first)), max(windows.size, last + windows.advance) + 1, windows.advance
+    )
+
+
+def _end_by(windows: TimeWindows, time: int) -> int:
+    """Return the last end that a window may have by a time."""
+    return (time - windows.size) // windows.advance * windows.advance + windows.size
+
+
+def _rules(axes: "Axes", heights: range, count: int, **look: Any) -> None:
+    """Draw lines across a picture of so many records; of very many heights only some, evenly."""
+    shown = heights[:: len(heights) // RULES + 1]
+    axes.hlines(shown, 0.5, count + 0.8, colors=FAINT, linestyles=":", **look)
 
 
 def _axes(first: int, last: int) -> "tuple[Figure, Axes]":

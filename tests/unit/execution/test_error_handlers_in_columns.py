@@ -207,6 +207,23 @@ def test_a_split_whose_predicate_fails_drops_the_record_once_and_no_branch_gets_
     assert [(letter.key, letter.value) for letter in found.letters] == [(b"b", b"y")]
 
 
+def test_a_null_among_the_records_of_a_flat_map_is_an_error_of_that_record() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        words = builder.stream("in").flat_map(
+            lambda k, v: F.transform(F.split(v, " "), lambda word: F.when(word != "x", F.struct(word, k)))
+        )
+        words.to("out")
+
+    records = ("in", [("k", "a b"), ("k", "c x d"), ("k", "e")])
+    said = failure_of(write, records)
+    assert said.startswith("KSTREAM-FLATMAP-0000000001 (written at test_error_handlers_in_columns.py line ")
+    assert said.endswith("): its array has a null where a struct of key and value belongs. "
+                         "Leave it out: F.array_compact(...).")  # fmt: skip
+    found = seen(write, records, processing_handler=LogAndContinue())
+    assert found.out["out"] == [("a", "k"), ("b", "k"), ("e", "k")]
+    assert found.dropped == {"KSTREAM-FLATMAP-0000000001": 1}
+
+
 def test_a_count_of_spark_itself_counts_what_is_left() -> None:
     def program(builder: StreamsBuilder) -> None:
         values = builder.stream("in", value=LONG).map_values(lambda v: F.lit(12) / v)

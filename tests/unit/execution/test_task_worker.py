@@ -266,6 +266,20 @@ def test_a_failure_comes_as_a_traceback_and_ends_the_worker(java: Java) -> None:
         java.give(row(2, 6))
 
 
+def test_a_function_that_ends_its_process_still_tells_java_of_it(java: Java) -> None:
+    java.begin(stage(reducer(lambda one, other: sys.exit(one))), 7)
+    java.give(row(0, 5))
+    with pytest.raises(RuntimeError, match=r'sys\.exit\(one\)(?s:.*)SystemExit: 5\n(?s:.*)"operator": "sums"'):
+        java.give(row(1, 6))
+
+
+def test_the_end_of_an_iterator_is_told_with_its_line_and_its_operator(java: Java) -> None:
+    java.begin(stage(reducer(lambda one, other: next(value for value in (one, other) if value > 9))), 7)
+    java.give(row(0, 5))
+    with pytest.raises(RuntimeError, match=r'value > 9(?s:.*)\nStopIteration\n(?s:.*)"operator": "sums"'):
+        java.give(row(1, 6))
+
+
 @pytest.mark.parametrize(
     "headers", [None, [], [("id", b"7"), ("empty", None), ("ä", b"")]], ids=["none", "empty", "some"]
 )

@@ -1,5 +1,6 @@
 """Records that Python operators, joiners, processors and punctuations fail on: in the test driver."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,19 @@ def test_what_a_processor_forwarded_before_it_failed_stays_and_its_clock_may_fai
         assert trace.startswith("Traceback (most recent call last):")
         assert trace.endswith(raised)
         assert Path(__file__).name in trace
+
+
+def test_no_handler_decides_about_a_processor_that_ends_its_process() -> None:
+    class Ends(Processor):
+        def process(self, record: Record) -> None:
+            sys.exit("enough")
+
+    def ending(builder: StreamsBuilder) -> None:
+        builder.stream("in").process(Ends, name="ends").to("out")
+
+    said = failure_of(ending, ("in", [("a", "1", 100)]), processing_handler=LogAndContinue())
+    assert said.startswith("ends (written at test_error_handlers_in_operators.py line ")
+    assert said.endswith('`sys.exit("enough")`: SystemExit: enough')
 
 
 def test_a_handler_of_ones_own_sees_a_processors_record_as_python_values() -> None:

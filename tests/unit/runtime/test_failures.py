@@ -1,5 +1,6 @@
 """A failing query tells a learner which step failed, on which line of the program, and why."""
 
+import os
 from collections.abc import Callable, Iterable
 from traceback import format_exc
 from typing import Any
@@ -232,6 +233,23 @@ def test_a_topic_that_records_choose_is_no_hindrance_to_a_good_error() -> None:
     said = failure_of(write, ("a", 3))
     assert said.startswith("KSTREAM-MAPVALUES-0000000001 (written at ")
     assert "DIVIDE_BY_ZERO" in said
+
+
+@pytest.mark.spark
+def test_a_worker_that_is_gone_without_an_error_is_told_with_what_may_have_ended_it() -> None:
+    said = failure_of(lambda b: grouped(b).reduce(lambda one, other: os._exit(3)), ("a", 1), ("a", 2))
+    assert said.startswith("Sub-topology 0 of '")
+    assert "(KSTREAM-SOURCE-0000000000, KSTREAM-REDUCE-0000000002) lost a Python worker, which ended without" in said
+    assert "Give the machine or container more memory" in said
+
+
+@pytest.mark.spark
+def test_a_number_in_brackets_is_not_taken_for_the_sentence_to_tell() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    plans = plan(builder.build(), "test", QueryOptions(test=True))
+    said = str(explain(RuntimeError("Job aborted\n+- LocalTableScan [0] key#3\nCaused by: a.b.BadError: no"), plans[0]))
+    assert said.endswith("failed: a.b.BadError: no")
 
 
 # How the two ends of it work.

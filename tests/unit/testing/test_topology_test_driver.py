@@ -204,3 +204,25 @@ def test_a_topology_that_makes_nothing_of_any_record_is_refused() -> None:
 def test_what_spark_answers_anew_for_each_micro_batch_differs_from_record_to_record(ask: Callable[[], Any]) -> None:
     made = run(lambda builder: builder.stream("in").map_values(lambda v: ask()).to("out"), {"in": [("k", "v", 1)] * 3})
     assert len({value for _, value, _ in made}) == 3
+
+
+def test_a_store_without_a_changelog_is_refused_and_not_shown_empty() -> None:
+    def counted(builder: StreamsBuilder) -> None:
+        builder.stream("in").group_by_key().count(Materialized("counts", logged=False)).to_stream().to("out")
+
+    with driver_of(counted) as driver:
+        driver.create_input_topic("in").pipe_input("a", "x")
+        with pytest.raises(StreamsError, match="Store 'counts' cannot be read from outside: it has no changelog"):
+            driver.state_store("counts")
+
+
+def test_a_changelog_is_read_with_the_serdes_of_its_store_beside_a_sink_that_chooses_topics() -> None:
+    def counted(builder: StreamsBuilder) -> None:
+        stream = builder.stream("in")
+        stream.group_by_key().count("counts")
+        stream.to(lambda v: v)
+
+    with driver_of(counted) as driver:
+        driver.create_input_topic("in").pipe_input("a", "x")
+        assert driver.create_output_topic("test-counts-changelog").read_record().value == 1
+        assert driver.create_output_topic("x").read_record().value == "x"

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,6 +23,7 @@ from streamskit.views.timelines import (
     table_timeline,
     windows_timeline,
 )
+from tests.unit.views.widget_stores import MICROSECONDS
 
 HOUR = 3_600_000
 
@@ -79,6 +80,23 @@ def test_a_table_spreads_the_fields_of_a_value_and_leaves_those_of_a_deletion_em
 def test_a_table_takes_what_a_broker_was_read_into() -> None:
     consumed = pd.DataFrame({"partition": [0], "timestamp": [at("09:00")], "key": ["tv"], "value": [3]})
     assert as_table(consumed.itertuples()).to_dict("records") == [{"key": "tv", "value": 3, "time": "09:00"}]
+
+
+def test_a_field_that_is_called_like_a_column_of_the_table_is_kept_beside_it() -> None:
+    value = {"key": "inner", "start": 1, "time": 5, "price": 2}
+    plain = as_table([("tv", value, at("09:00"))])
+    assert plain.to_dict("records") == [
+        {"key": "tv", "value.key": "inner", "start": 1, "value.time": 5, "price": 2, "time": "09:00"}
+    ]
+    windowed = as_table([(Windowed("tv", at("09:00"), at("10:00")), {"start": 1, "end": 2}, at("09:30"))])
+    assert windowed.to_dict("records") == [
+        {"key": "tv", "start": "09:00", "end": "10:00", "value.start": 1, "value.end": 2, "time": "09:30"}
+    ]
+
+
+@pytest.mark.parametrize("time", [MICROSECONDS, -MICROSECONDS])
+def test_a_table_has_a_time_that_no_calendar_has_as_a_number(time: int) -> None:
+    assert as_table([("tv", 1, time)])["time"].tolist() == [f"{time:,} ms"]
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
@@ -184,7 +202,59 @@ def test_a_deleted_row_leaves_a_gap() -> None:
     assert np.isnan(heights).tolist() == [False, True]
 
 
-@pytest.mark.parametrize("figure", [windows_timeline([], []), join_timeline([], [], []), table_timeline([])])
+def hopping(size: int, advance: int) -> TimeWindows:
+    return TimeWindows.of_size_with_no_grace(size).advance_by(advance)
+
+
+def heights(figure: Figure, label: str) -> list[float]:
+    rules = next(each for each in axes_of(figure).collections if each.get_label() == label)
+    return [np.asarray(path.vertices)[0, 1].item() for path in rules.get_paths()]
+
+
+def test_hopping_windows_end_where_they_do_though_their_size_is_no_multiple_of_the_advance() -> None:
+    records = [("k", n, time) for n, time in enumerate((0, 3, 6, 9))]
+    figure = stream_time(records, windows=hopping(5, 2))
+    assert heights(figure, "windows' ends") == [5, 7, 9, 11]
+    shade = next(each for each in axes_of(figure).collections if each.get_label() == "closed")
+    assert {*outline(shade)[:, 1].tolist()} == {0, 5, 9}
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.lists(st.integers(0, 40), min_size=1, max_size=4))
+@settings(max_examples=20, deadline=None)
+def test_the_ends_that_are_drawn_are_those_of_the_windows_of_all_times(size: int, part: int, times: list[int]) -> None:
+    windows = hopping(size, min(size, part))
+    drawn = heights(stream_time([("k", 1, time) for time in times], windows=windows), "windows' ends")
+    known = {start + size for time in range(max(times) + 20) for start in windows.starting_for(time)}
+    assert set(drawn) <= known
+    assert {end for end in known if min(times) < end <= max(times)} <= set(drawn)
+
+
+def test_a_picture_over_times_that_no_calendar_has_is_drawn_with_few_lines() -> None:
+    records = [("tv", 1.0, at("09:00")), ("tv", 2.0, MICROSECONDS)]
+    window = Windowed("tv", MICROSECONDS, MICROSECONDS + 5000)
+    figures = [
+        windows_timeline(records, [(window, 1, MICROSECONDS)]),
+        join_timeline(records, records, [("2", "2")]),
+        stream_time(records, windows=hopping(5000, 2000)),
+        punctuation_timeline(records, [(2, MICROSECONDS)], 1000),
+        table_timeline(records),
+    ]
+    for figure in figures:
+        figure.canvas.draw()
+    assert "stream time 1,700,000,000,000,000 ms" in words(figures[2])
+    assert len(heights(figures[2], "windows' ends")) <= 100
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        windows_timeline([], []),
+        join_timeline([], [], []),
+        table_timeline([]),
+        stream_time([], windows=hopping(5, 2)),
+        punctuation_timeline([], [], 1000),
+    ],
+)
 def test_nothing_makes_an_empty_picture(figure: Figure) -> None:
     assert texts(figure) == []
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamskit.queries.instances import task_states
 from streamskit.views import cluster_view
 from streamskit.views.cluster_view import ClusterSnapshot, cluster_snapshot
 from streamskit.widgets import ClusterView, InstanceState, TaskState
@@ -59,6 +60,16 @@ def test_the_table_has_each_partition_with_its_role_and_what_is_restored() -> No
     assert "all 100 records" in html
 
 
+def test_a_partition_that_is_not_ready_and_has_no_records_yet_is_no_failure() -> None:
+    stores = {"counts": [{"partition": 0, "role": "active", "position": 0, "end": 0, "ready": False}]}
+    source = FakeInstances()
+    source.instances = lambda: [InstanceState("h:1", True, task_states(stores))]  # type: ignore[method-assign]
+    view = ClusterView(source)
+    view.refresh()
+    assert "● live" in view._header.value
+    assert "has nothing to restore yet" in view._parts["table"].value
+
+
 def test_partitions_that_nobody_serves_in_full_are_named() -> None:
     source = FakeInstances()
     assert "no instance serves" not in ClusterView.PAGE.header(taken(source), "live")
@@ -81,6 +92,14 @@ def test_a_hand_over_is_told() -> None:
     assert "01:00:00 h:1 is gone" in cluster_view.moves(second)
     assert "h:1 (gone)" in cluster_view.table(second)
     assert "1 of 2 instances alive" in ClusterView.PAGE.header(second, "live")
+
+
+def test_a_hand_over_at_a_time_that_no_calendar_has_is_told() -> None:
+    source = FakeInstances()
+    first = taken(source)
+    source.kill("h:1")
+    second = cluster_snapshot("trades-app", source, first, clock=lambda: 1.7e12)
+    assert "<li>1,700,000,000,000,000 ms h:1 is gone</li>" in cluster_view.moves(second)
 
 
 def test_the_last_moves_are_remembered_and_no_more() -> None:

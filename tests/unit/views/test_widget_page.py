@@ -9,10 +9,10 @@ import pytest
 
 from streamskit.views import store_view
 from streamskit.views.charts import bar_chart, line_chart, spelled, ticks
-from streamskit.views.html import notice
+from streamskit.views.html import moment, notice, time_of_day
 from streamskit.views.store_snapshot import StoreSnapshot, store_snapshot
 from streamskit.widgets import StoreView
-from tests.unit.views.widget_stores import NINE, count, counts, put, trades
+from tests.unit.views.widget_stores import MICROSECONDS, NINE, count, counts, put, trades
 
 # What is written.
 
@@ -158,3 +158,28 @@ def test_huge_and_tiny_numbers_are_written_with_powers_of_ten() -> None:
     assert spelled(1.5e15, 2) == "1.5e+15"
     assert spelled(0.00000123, 4) == "1.23e-06"
     assert spelled(0, 2) == "0.00"
+
+
+# Times.
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "date", "time"),
+    [
+        (NINE, "2024-01-02 09:00:00", "09:00:00"),
+        (NINE + 7, "2024-01-02 09:00:00.007", "09:00:00.007"),
+        (-1, "1969-12-31 23:59:59.999", "23:59:59.999"),
+        (MICROSECONDS, *["1,700,000,000,000,000 ms"] * 2),
+        (-MICROSECONDS, *["-1,700,000,000,000,000 ms"] * 2),
+        (2**63 - 1, *["9,223,372,036,854,775,807 ms"] * 2),
+    ],
+)
+def test_a_time_that_no_calendar_has_is_written_as_a_number(timestamp: int, date: str, time: str) -> None:
+    assert (moment(timestamp), time_of_day(timestamp)) == (date, time)
+
+
+@pytest.mark.parametrize("times", [(MICROSECONDS, MICROSECONDS + 5), (-MICROSECONDS, NINE), (NINE, MICROSECONDS)])
+def test_a_chart_over_times_that_no_calendar_has_is_drawn(times: tuple[int, int]) -> None:
+    svg = line_chart("count", {"KO": [(time, 1.0) for time in times]})
+    ElementTree.fromstring(svg)
+    assert ",000 ms</text>" in svg

@@ -138,6 +138,16 @@ def test_a_key_value_stores_chart_has_its_largest_rows() -> None:
     assert (len(chart.bars), chart.title) == (10, "value: the largest of 20 keys")
 
 
+def test_the_bars_of_the_largest_rows_are_in_order_though_some_are_not_a_number() -> None:
+    store = LocalKeyValueStore(Store("prices", "key-value", Serdes.string(), Serdes.double()))
+    nan, numbers = float("nan"), (1.0, 9.0, 2.0, 7.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 11.0)
+    for number, price in enumerate(each for pair in zip(numbers, [nan] * 11, strict=True) for each in pair):
+        store.apply(f"key{number}".encode(), struct.pack(">d", price), 0)
+    chart = store_snapshot(store).chart
+    assert [value for _, value in chart.bars] == [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
+    assert chart.title == "value: the largest of 11 keys"
+
+
 def test_a_field_that_is_not_there_is_answered_with_those_that_are() -> None:
     store = trades()
     put(store, "KO", 0, count=1, price=2.0, note="x")

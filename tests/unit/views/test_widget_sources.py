@@ -5,13 +5,14 @@ from typing import Any, ClassVar
 import pytest
 
 from streamskit.api.windows import Windowed
+from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries import KeyValue
 from streamskit.views import store_view
 from streamskit.views.controls import WindowPicker, parse_time
 from streamskit.views.page import rate
 from streamskit.views.store_snapshot import store_snapshot
 from streamskit.widgets import StoreView
-from tests.unit.views.widget_stores import NINE, counts, put, trades
+from tests.unit.views.widget_stores import MICROSECONDS, NINE, counts, put, trades
 
 
 class Remote:
@@ -38,6 +39,22 @@ class RemoteWindows(Remote):
     def fetch_all(self, first: int, last: int) -> list[KeyValue]:
         every = [KeyValue(Windowed("KO", start, start + 5), start) for start in (0, 5, 10)]
         return [row for row in every if first <= row.key.start <= last]
+
+
+class HostedWindows(RemoteWindows):
+    """The part of a store that is here; a question about a key of another part is refused."""
+
+    def __init__(self, *here: str) -> None:
+        self.here = here
+
+    def fetch(self, key: str, first: int, last: int) -> list[tuple[int, Any]]:
+        if key not in self.here:
+            raise InvalidStateStorePartitionError(f"The key {key!r} is not here.")
+        return super().fetch(key, first, last)
+
+    def fetch_all(self, first: int, last: int) -> list[KeyValue]:
+        rows = super().fetch_all(first, last)
+        return [KeyValue(row.key._replace(key=key), row.value) for row in rows for key in self.here]
 
 
 def test_a_remote_store_needs_only_its_name_kind_and_rows() -> None:
@@ -80,6 +97,18 @@ def test_a_remote_window_store_has_its_newest_windows_first_and_a_chart() -> Non
     assert taken.chart.lines == {"KO": [(0, 0), (5, 5), (10, 10)]}
 
 
+def test_a_key_whose_partition_has_moved_to_another_instance_is_no_longer_drawn() -> None:
+    store = HostedWindows("IBM", "KO")
+    first = store_snapshot(store)
+    assert list(first.chart.lines) == ["IBM", "KO"]
+    store.here = ("KO", "PEP")
+    second = store_snapshot(store, previous=first)
+    assert {row.key for row in second.rows} == {"KO", "PEP"}
+    assert (list(second.chart.lines), list(second.chart.keys)) == (["KO", "PEP"], ["KO", "PEP"])
+    store.here = ("PEP",)
+    assert list(store_snapshot(store, previous=second).chart.lines) == ["PEP"]
+
+
 @pytest.mark.parametrize("remote", [False, True])
 def test_chosen_windows_are_those_that_start_in_a_span(remote: bool) -> None:
     store: Any = RemoteWindows()
@@ -119,6 +148,19 @@ def test_a_view_offers_the_windows_it_has_seen_and_shows_the_one_chosen() -> Non
     assert "&#x27;yesterday&#x27; is not a time. Choose a start from the list" in view._header.value
 
 
+def test_a_window_whose_start_no_calendar_has_is_shown_and_can_be_chosen() -> None:
+    store = trades()
+    for second in (0, (MICROSECONDS - NINE) // 1000):
+        put(store, "KO", second, count=second)
+    view = StoreView(store)
+    view.refresh()
+    assert "● live" in view._header.value
+    assert "1,700,000,000,000,000 ms – 1,700,000,000,005,000 ms" in view._parts["table"].value
+    view._windows._first.value = view._windows._first.options[0]
+    assert (view._windows.span, view._windows.trouble) == ((MICROSECONDS, MICROSECONDS), "")
+    assert "all 1 starting at 1,700,000,000,000,000 ms" in view._parts["table"].value
+
+
 def test_a_store_without_windows_has_none_to_choose() -> None:
     assert StoreView(counts(a=1))._windows not in StoreView(counts(a=1))._controls.children
     view = StoreView(trades())
@@ -127,8 +169,9 @@ def test_a_store_without_windows_has_none_to_choose() -> None:
 
 @pytest.mark.parametrize(
     ("text", "time"),
-    [("", None), (" 250 ", 250), ("2024-01-02 09:00:00", NINE), ("2024-01-02T10:00:00.250+01:00", NINE + 250)],
-)
+    [("", None), (" 250 ", 250), ("2024-01-02 09:00:00", NINE), ("2024-01-02T10:00:00.250+01:00", NINE + 250),
+     ("1,700,000,000,000,000 ms", MICROSECONDS)],
+)  # fmt: skip
 def test_a_time_is_written_as_a_date_or_in_milliseconds(text: str, time: int | None) -> None:
     assert parse_time(text) == time
 

@@ -16,7 +16,7 @@ from streamskit.views import topic_view
 from streamskit.views.page import rate
 from streamskit.views.topic_view import TopicSnapshot, decoder, topic_snapshot
 from streamskit.widgets import TopicView
-from tests.unit.views.widget_stores import NINE
+from tests.unit.views.widget_stores import MICROSECONDS, NINE
 
 TEXT = decoder(None)
 
@@ -56,6 +56,10 @@ def test_a_null_value_headers_and_bytes_can_be_read() -> None:
     assert ">null</td>" in html
     assert "trace=abc, n=" in html
     assert "2024-01-02 09:00:00" in html
+
+
+def test_a_record_with_a_time_that_no_calendar_has_shows_its_number() -> None:
+    assert ">1,700,000,000,000,000 ms</td>" in topic_view.table(taken([raw(MICROSECONDS - NINE)]))
 
 
 def test_a_record_that_the_serde_cannot_read_is_shown_as_bytes() -> None:

@@ -14,7 +14,7 @@ from IPython.utils.capture import capture_output
 from streamskit.common.errors import StreamsError
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
-from streamskit.views.live_view import RepeatingTimer
+from streamskit.views.live_view import RepeatingTimer, _within
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import CountingStore, count, counts
 
@@ -193,6 +193,59 @@ def test_a_failure_that_is_a_sentence_stays_one(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(view, "take", refuse)
     view.refresh()
     assert "The store could not be read: Nobody has it. The next refresh tries again." in view._header.value
+
+
+def test_a_closed_view_looks_no_more_and_its_thread_ends_though_no_page_has_taken_it_off() -> None:
+    store = counts(a=1)
+    view = StoreView(store, refresh="50 ms")
+    view._view_count = 1
+    eventually(lambda: ">1</td>" in view._parts["table"].value)
+    view.close()
+    eventually(lambda: not threads())
+    assert "■ stopped" in view.seen()["header"]
+    view.close()
+    count(store, "a", 42)
+    leave = view.follow()
+    view.await_page()
+    view._view_count = 2
+    view._every.value, view._pause.value = 200, True
+    leave()
+    assert not is_looking(view)
+    assert ">1</td>" in view._parts["table"].value
+
+
+def test_a_closed_view_lets_go_of_its_widgets_and_of_what_looking_has_opened() -> None:
+    opened = [StoreView(counts(a=1)) for _ in range(2)]
+    rested: list[bool] = []
+    for view in opened:
+        view.rest = lambda: rested.append(True)  # type: ignore[method-assign]
+    never_seen, seen = opened
+    seen.refresh()
+    rested.clear()
+    for view in opened:
+        view.close()
+    assert rested, "the connection is closed"
+    assert {each.comm for view in opened for each in (view, *_within(view))} == {None}
+    assert never_seen.saved() == ""
+
+
+def test_a_closed_view_is_displayed_as_the_page_of_what_it_saw_last() -> None:
+    InteractiveShell.instance()
+    view = StoreView(counts(a=1))
+    with capture_output() as captured:
+        view._ipython_display_()
+        view.close()
+        view._ipython_display_()
+    live, saved, kept, again = (output.data for output in captured.outputs)
+    assert (set(live), "▤ saved" in saved["text/html"]) == ({WIDGET}, True)
+    assert set(again) == {"text/plain", "text/html"}
+    assert ">1</td>" in kept["text/html"]
+    assert ">1</td>" in again["text/html"]
+
+
+def test_a_view_that_was_refused_can_be_thrown_away_without_a_word() -> None:
+    view = StoreView.__new__(StoreView)
+    view.close()
 
 
 def test_a_page_that_loads_anew_begins_to_count_its_views_at_zero(shown: Any) -> None:

@@ -1,5 +1,6 @@
 """The views of windows and joins: what they draw, how one steps through records, and where records come from."""
 
+import gc
 import re
 import threading
 from collections.abc import Iterator
@@ -21,11 +22,11 @@ from streamskit.api.windows import JoinWindows, TimeWindows
 from streamskit.testing.memory import Raw
 from streamskit.views import join_view, window_view
 from streamskit.views.controls import Stepper
-from streamskit.views.record_source import ShownRecord, as_arrivals
+from streamskit.views.record_source import DriverRecords, ShownRecord, as_arrivals
 from streamskit.views.replay import JoinSnapshot, SeenRecords, WindowSnapshot, join_snapshot, window_snapshot
 from streamskit.views.upstream import join_sides, origins, windowed_nodes
 from streamskit.widgets import JoinView, WindowView
-from tests.unit.views.widget_stores import NINE
+from tests.unit.views.widget_stores import MICROSECONDS, NINE
 
 FIVE = TimeWindows.of_size_with_no_grace("5 seconds")
 
@@ -85,6 +86,16 @@ def test_a_dropped_record_is_a_cross_and_a_row_with_the_reason() -> None:
     assert "what runs has counted 1 at KSTREAM-AGGREGATE-0000000003" in story
     assert "too late: its last window, 09:00:00 – 09:00:05, had closed at 09:00:05" in story
     assert "stream time stays at 09:00:20" in story
+
+
+def test_records_with_times_that_no_calendar_has_are_drawn_and_told() -> None:
+    far = (MICROSECONDS - NINE) / 1000
+    taken, met = windows(at(1), at(far), at(2)), joined(at(1), at(far, side=1))
+    for picture in (window_view.chart(taken), join_view.chart(met)):
+        ElementTree.fromstring(picture)
+        assert "stream time 1,700,000,000,000,000 ms" in picture
+    assert "stream time stays at 1,700,000,000,000,000 ms" in window_view.tell(taken)
+    assert "KO of payments at 1,700,000,000,000,000 ms" in join_view.tell(met)
 
 
 def test_a_search_leaves_the_keys_that_begin_so() -> None:
@@ -268,6 +279,20 @@ def test_a_view_keeps_the_last_records_and_says_how_many_came_before(driver: Top
     driver.create_input_topic("orders").pipe_records([("KO", "x", NINE + number) for number in range(5)])
     view.refresh()
     assert "the last 2; 3 came before them" in view._header.value
+
+
+@pytest.mark.spark
+def test_a_driver_keeps_no_view_that_was_closed_or_that_nobody_has_any_more(driver: TopologyTestDriver) -> None:
+    orders = driver.create_input_topic("orders")
+    kept, closed = WindowView(driver, "counts"), WindowView(driver, "counts")
+    forgotten = [DriverRecords(driver, ["orders"], keep=2) for _ in range(3)]
+    assert len(driver._watchers) == 5
+    closed.close()
+    del forgotten
+    gc.collect()
+    orders.pipe_input("KO", "x", NINE)
+    assert [*driver._watchers] == [kept._arrivals]
+    assert [view._arrivals.raw(0) for view in (closed, kept)] == [[], [Raw("orders", b"KO", b"x", NINE, (), 0)]]
 
 
 @pytest.mark.spark

@@ -13,6 +13,9 @@ from streamskit.state.stores import Store
 NINE = 1_704_186_000_000
 """2024-01-02 09:00:00 UTC."""
 
+MICROSECONDS = 1_700_000_000_000_000
+"""A time in microseconds where milliseconds are due: no calendar has the year 55840."""
+
 
 class CountingStore(LocalKeyValueStore):
     """Counts how often its rows are read."""
