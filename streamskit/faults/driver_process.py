@@ -1,6 +1,7 @@
 """The process of a `Driver`: it runs one application until its line to the program that started it is cut."""
 
 import contextlib
+import pickle
 import sys
 import threading
 from collections.abc import Callable
@@ -22,9 +23,9 @@ def main(line: Connection) -> int:
 
     def say(number: int | None, is_fine: bool, said: Any) -> None:
         try:
-            data = cloudpickle.dumps((number, is_fine, said))
+            data: bytes = cloudpickle.dumps((number, is_fine, said))  # type: ignore[no-untyped-call]
         except Exception as failure:  # a row may hold what no other process can be given
-            data = cloudpickle.dumps((number, False, f"The answer cannot be sent to this process: {failure}"))
+            data = pickle.dumps((number, False, f"The answer cannot be sent to this process: {failure}"))
         with sending, contextlib.suppress(OSError):  # the other end may be gone
             line.send_bytes(data)
 

@@ -313,7 +313,8 @@ class Application:
             if isinstance(self.copies, QueryServer):
                 left.callback(self.copies.stop, leave_group)
             else:
-                left.callback(lambda: self.copies.stop(still(READER_SECONDS)))
+                stop_copies = self.copies.stop
+                left.callback(lambda: stop_copies(still(READER_SECONDS)))
             for beside in (self.group_offsets, self._purging, self.checkpoint_copies):
                 left.callback(beside.stop)
             self._watchdog.stop()

@@ -1,5 +1,6 @@
 """The questions that a `Driver` asks its process."""
 
+import pickle
 import threading
 from multiprocessing import Pipe
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ def test_a_row_that_cannot_be_sent_is_an_answer_at_once_and_not_a_silence(monkey
         set_state_listener=lambda listener: None, start=lambda: None, close=lambda: None, store=lambda name: lock
     )
     monkeypatch.setattr(driver_process, "KafkaStreams", lambda *what, **how: streams)
-    ours.send_bytes(driver_process.cloudpickle.dumps(("a topology", "shop", "127.0.0.1:9", {})))
+    ours.send_bytes(pickle.dumps(("a topology", "shop", "127.0.0.1:9", {})))
     process = threading.Thread(target=driver_process.main, args=(theirs,))
     process.start()
     try:

@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_an_application_that_is_closed_while_it_starts_does_not_run_on(
 ) -> None:
     streams = application(tmp_path)
     inside = streams._application
-    began, closed, stopped = threading.Event(), threading.Event(), []
+    began, closed, stopped = threading.Event(), threading.Event(), list[bool]()
 
     def reach(*anything: object) -> object:
         began.set()
@@ -116,7 +117,12 @@ def test_an_application_that_is_closed_while_it_starts_does_not_run_on(
         monkeypatch.setattr(inside, each, lambda *anything: None)
     monkeypatch.setattr(inside, stage, reach)
     stop = inside.stop
-    monkeypatch.setattr(inside, "stop", lambda *how: stopped.append(closed.is_set()) or stop(*how))
+
+    def noted_stop(*how: Any) -> bool:
+        stopped.append(closed.is_set())
+        return stop(*how)
+
+    monkeypatch.setattr(inside, "stop", noted_stop)
     monkeypatch.setattr(KafkaStreams, "running", {})
     refusals: list[StreamsError] = []
 
@@ -175,8 +181,8 @@ def test_closing_takes_no_longer_than_it_may(tmp_path: Path, monkeypatch: pytest
     waits: list[float] = []
     for part, wait in ((inside._runner, "release"), (inside.side_effects, "stop"), (inside.global_copies, "stop")):
         monkeypatch.setattr(part, wait, waits.append)
-    for part in (inside.checkpoint_copies, inside._purging, inside.group_offsets):
-        monkeypatch.setattr(part, "finish", waits.append)
+    for beside in (inside.checkpoint_copies, inside._purging, inside.group_offsets):
+        monkeypatch.setattr(beside, "finish", waits.append)
     monkeypatch.setattr(inside.side_effects, "drain", lambda ends, deadline: True)
     streams.close("1 second")
     assert len(waits) == 6

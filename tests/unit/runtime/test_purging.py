@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,11 @@ def readers(streams: KafkaStreams, *positions: dict[int, int] | None) -> str:
     (topic,) = inside.topics.between
     reading = [plan for plan in inside.plans if topic in plan.topics]
     assert len(reading) == len(positions)
-    inside.supervisor.queries[:] = [  # type: ignore[assignment]
+    queries: list[Any] = [
         SimpleNamespace(plan=plan, position={} if position is None else {topic: position})
         for plan, position in zip(reading, positions, strict=True)
     ]
+    inside.supervisor.queries[:] = queries
     return topic
 
 
