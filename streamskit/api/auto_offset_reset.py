@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from streamskit.common.durations import Duration, to_milliseconds
 
@@ -32,7 +33,7 @@ class AutoOffsetReset:
         return f"AutoOffsetReset({str(self)!r})"
 
     def __str__(self) -> str:
-        return f"{self.kind}:PT{self.milliseconds / 1000:g}S" if self.kind == "by_duration" else self.kind
+        return f"{self.kind}:PT{Decimal(self.milliseconds) / 1000:f}S" if self.kind == "by_duration" else self.kind
 
     @classmethod
     def earliest(cls) -> "AutoOffsetReset":

@@ -123,7 +123,10 @@ def _arguments(
         )
     _check_count(function, list(names.values()), step, at_least)
     spark_session()  # no Column can be made without one
-    return [user_functions.typed_column(F.col(name), inputs[name], names[name]) for name in inputs]
+    return [
+        user_functions.typed_column(F.col(user_functions.TRIAL_PREFIX + name), inputs[name], names[name])
+        for name in inputs
+    ]
 
 
 def _check_count(function: Callable[..., Any], names: list[str], step: str, at_least: int) -> None:
@@ -133,10 +136,13 @@ def _check_count(function: Callable[..., Any], names: list[str], step: str, at_l
         return
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = sum(p.default is p.empty for p in positional)
-    enough = len(positional) >= at_least or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    # A parameter with a default keeps it, as in `lambda v, limit=limit: v < limit`; only a single one is filled.
+    filled = max(required, min(1, len(positional)))
+    enough = filled >= at_least or any(p.kind == p.VAR_POSITIONAL for p in parameters)
     if required > len(names) or not enough:
         ways = " or ".join(f"lambda {', '.join(names[-n:])}: ..." for n in range(at_least, len(names) + 1))
-        raise TopologyError(f"{step}: the function takes {_count(required)}; write {ways}")
+        defaults = ", without those that have a default" if len(positional) > required else ""
+        raise TopologyError(f"{step}: the function takes {_count(required)}{defaults}; write {ways}")
 
 
 def _count(arguments: int) -> str:

@@ -7,6 +7,7 @@ name.
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors import utils as call_sites
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
@@ -34,6 +35,33 @@ STRING_METHODS = {
     "isdigit": "{0}.rlike('^[0-9]+$')", "zfill": "F.lpad({0}, 5, '0')",
 }  # fmt: skip
 """What a Python string method is called among Spark's functions."""
+
+
+USE_THE_ARGUMENT = "use the function's argument: `lambda v: v`, not F.col('value')."
+
+NO_AGGREGATE = "the function has to return an aggregate, such as F.sum(v.price), and uses v outside of one."
+
+SEVERAL_RECORDS = (
+    "the function makes several rows of one, as F.explode does, but each record gets one result here. For several "
+    "records give the array itself to flat_map_values: flat_map_values(lambda v: F.split(v, ' '))."
+)
+ONE_RECORD = (
+    "the function aggregates rows, as F.sum and F.count do, but it sees one record at a time here. Group first: "
+    "group_by_key().aggregate(lambda v: F.sum(v.price))."
+)
+NEIGHBOURS = (
+    "a window function, such as F.row_number, looks at several rows, but the function sees one record at a time here. "
+    "Keep what you need of earlier records: group_by_key().aggregate(...), or process(...) with a store."
+)
+OF_SEVERAL_ROWS = {"Generate": SEVERAL_RECORDS, "Aggregate": ONE_RECORD, "Window": NEIGHBOURS}
+"""What is wrong with a function of one record, by the operator that Spark needs for it."""
+
+CONDITIONS = {
+    "UNSUPPORTED_GENERATOR": SEVERAL_RECORDS, "UDTF_ALIAS_NUMBER_MISMATCH": SEVERAL_RECORDS,
+    "MISSING_GROUP_BY": ONE_RECORD, "MISSING_AGGREGATION": ONE_RECORD,
+    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": NEIGHBOURS,
+}  # fmt: skip
+"""The same by Spark's name of the error, where it refuses the function itself."""
 
 
 class _MistakeError(Exception):
@@ -101,13 +129,28 @@ class StructColumn(TypedColumn):
             raise _MistakeError(
                 f"there is no field '{name}' in {self._written}; it has: {type_text(self._data_type)}.{hint}"
             )
-        return typed_column(
+        return _dressed(
             ClassicColumn.__getitem__(self, name), self._data_type[name].dataType, f"{self._written}.{name}"
         )
 
 
+FIELD_NAMES = {"k": "key", "v": "value", "l": "left", "r": "right"}
+"""What `F.struct` calls the field that it makes of an argument, by what errors call the argument."""
+
+TRIAL_PREFIX = "__trial_"
+"""What names of columns begin with in the row on which a function is tried, so that `F.col("value")` finds none."""
+
+
 def typed_column(column: Column, data_type: T.DataType, written: str) -> Column:
-    """Return `column` as a user's function sees it: with fields if it is a struct, always with helpful errors."""
+    """Return an argument as a user's function sees it: with fields if it is a struct, always with helpful errors.
+
+    `F.struct` gives its field the same name in the trial and in the running application.
+    """
+    with noting_users_lines_only():
+        return _dressed(column.alias(FIELD_NAMES.get(written, written)), data_type, written)
+
+
+def _dressed(column: Column, data_type: T.DataType, written: str) -> Column:
     return (StructColumn if isinstance(data_type, T.StructType) else TypedColumn)(column, data_type, written)
 
 
@@ -240,24 +283,42 @@ def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> An
 
 
 def result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:
-    """Return the Spark type of `column` over a row with the named inputs.
+    """Return the Spark type of `column` over one row, or over all rows if it has to be an aggregate.
 
     Args:
-        column: made by `apply` from Columns of those names.
+        column: made by `apply` from Columns that are called `TRIAL_PREFIX` and a name.
         inputs: the name and Spark type of each column of the row.
         step: the operator and where it stands, for the error.
         aggregate: whether `column` has to be an aggregate such as `F.count("*")`.
 
     Raises:
-        TopologyError: Spark cannot make sense of the column.
+        TopologyError: Spark cannot make sense of the column, or it makes something else than one value of one record.
     """
-    schema = T.StructType([T.StructField(name, data_type) for name, data_type in inputs.items()])
+    schema = T.StructType([T.StructField(TRIAL_PREFIX + name, data_type) for name, data_type in inputs.items()])
     rows = spark_session().createDataFrame([], schema)
     try:
-        column = column.alias("result")
-        return (rows.groupBy().agg(column) if aggregate else rows.select(column)).schema["result"].dataType
+        with noting_users_lines_only():
+            column = column.alias("result")
+        made = rows.groupBy().agg(column) if aggregate else rows.select(column)
     except AnalysisException as mistake:
+        if aggregate and (mistake.getCondition() or "").startswith("MISSING_"):
+            raise TopologyError(f"{step}: {NO_AGGREGATE}") from mistake
         raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
+    for operator in _operators(made):
+        if operator in OF_SEVERAL_ROWS and not (aggregate and operator == "Aggregate"):
+            raise TopologyError(f"{step}: {OF_SEVERAL_ROWS[operator]}")
+    data_type = made.schema["result"].dataType
+    if TRIAL_PREFIX in data_type.simpleString():
+        raise TopologyError(f"{step}: '*' stands for the columns of a row, and a function has none: {USE_THE_ARGUMENT}")
+    return data_type
+
+
+def _operators(rows: DataFrame) -> Iterator[str]:
+    """Yield the names of the operators by which Spark makes the rows; there is a single chain of them."""
+    plan = rows._jdf.queryExecution().analyzed()
+    while not plan.children().isEmpty():
+        yield plan.nodeName()
+        plan = plan.children().head()
 
 
 def type_text(data_type: T.DataType) -> str:
@@ -314,7 +375,21 @@ def _explain(mistake: Exception) -> str:
         return "a Column has no such method, as Python's text has: use a function of F, like F.upper(v.name)."
     if condition == "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE" and " + " in str(mistake) and '"STRING"' in str(mistake):
         return "`+` adds numbers only, where a Column is text: write F.concat(a, b), or F.concat_ws(' ', a, b)."
-    first = str(mistake).split(" SQLSTATE")[0].split("\n")[0]
+    if (kind := condition.split(".")[0]) in CONDITIONS:
+        return CONDITIONS[kind]
+    if kind == "UNRESOLVED_COLUMN" and isinstance(mistake, PySparkException):
+        name = (mistake.getMessageParameters() or {}).get("objectName", "the column")
+        return (
+            f"{name} cannot be resolved, because a function has no columns: {USE_THE_ARGUMENT} "
+            "A text that is no column's name needs F.lit('text')."
+        )
+    first = _as_written(str(mistake).split(" SQLSTATE")[0].split("\n")[0])
     return (
         f"{first} ({type(mistake).__name__})" if not isinstance(mistake, PySparkException) else f"Spark says: {first}"
     )
+
+
+def _as_written(text: str) -> str:
+    """Return a text of Spark's with the arguments of the trial as the user calls them."""
+    letters = {name: letter for letter, name in FIELD_NAMES.items() if letter in "kv"}
+    return re.sub(rf"{TRIAL_PREFIX}(\w+?)( AS \1)?\b", lambda found: letters.get(found[1], found[1]), text)

@@ -76,9 +76,9 @@ class AbstractStream:
         spark_session()  # neither a type nor a Column can be made without a session
         return {"key": self._node.key.data_type, "value": self._node.value.data_type}
 
-    def _result_type(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
+    def _result_type(self, function: ColumnFunction, operator: str, name: str) -> T.DataType:
         """Try a user's function on Columns of the right types, and return the type it makes."""
-        return type_inference.infer_type(function, self._inputs(), self._step(operator, name), aggregate)
+        return type_inference.infer_type(function, self._inputs(), self._step(operator, name))
 
     def _joined_serde(self, joiner: ColumnFunction, other: "AbstractStream", operator: str, name: str) -> Serde:
         """Try a joiner on Columns of the two values, or of key and values, and return the serde of its result."""
@@ -99,6 +99,13 @@ class AbstractStream:
             raise TopologyError(
                 f"{self._step(operator, name)}: the function has to return true or false, but returns a "
                 f"{result.simpleString()}. Compare with something: lambda v: v.price > 0."
+            )
+
+    def _check_same_builder(self, other: "AbstractStream", step: str) -> None:
+        if other._graph is not self._graph:
+            raise TopologyError(
+                f"{step}: {other._name} belongs to another StreamsBuilder, and a program has one: make both with the "
+                "same builder."
             )
 
     def _check_same_key(self, other: "AbstractStream", operator: str, name: str) -> None:

@@ -174,7 +174,9 @@ class Aggregations(AbstractStream):
                 "aggregate(lambda: 0, lambda key, value, aggregate: aggregate + 1, value=Serdes.long()), "
                 "for sessions also merger=lambda key, one, other: one + other."
             )
-        result = Serdes.for_type(self._result_type(function, "aggregate", name, aggregate=True))
+        # Spark groups by the key, and gives the function the values alone.
+        inputs = {"value": self._inputs()["value"]}
+        result = Serdes.for_type(type_inference.infer_type(function, inputs, step, aggregate=True))
         return type_inference.check_serde(serde, result, "aggregate", step)
 
     def _store(self, materialized: Materialized, name: str, value: Serde, step: str) -> Store:

@@ -25,7 +25,7 @@ from streamskit.state.stores import Store
 from streamskit.topology import Topology, nodes
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import names_or_pattern, offset_reset, read_twice, readers_of
+from streamskit.topology.wiring import check_topic, names_or_pattern, offset_reset, read_twice, readers_of
 
 Timestamps = TimestampExtractor | ColumnFunction
 
@@ -71,8 +71,8 @@ class StreamsBuilder:
                 `AutoOffsetReset.by_duration("1 hour")`; as its config says when not given.
 
         Raises:
-            TopologyError: no topic is named, one is already read in another way, a pattern has flags or is not alone,
-                or `auto_offset_reset` is not known.
+            TopologyError: no topic is named, or none can have the name given; one is already read in another way; a
+                pattern has flags or is not alone; or `auto_offset_reset` is not known.
 
         >>> orders = builder.stream(re.compile("orders-.*"))
         >>> payments = builder.stream("payments", value=Serdes.json("customer string, amount double, time long"))
@@ -83,6 +83,8 @@ class StreamsBuilder:
         if not topics:
             raise TopologyError("stream() needs the name of a topic: builder.stream('orders').")
         named, pattern = names_or_pattern(topics, f"stream() at {call_site()}")
+        for topic in named:
+            check_topic(topic, f"stream() at {call_site()}")
         name = self._graph.name_for("KSTREAM-SOURCE", name)
         serdes = key or Serdes.string(), value or Serdes.string()
         extractor = self._extractor(timestamps, *serdes, name)
@@ -120,8 +122,8 @@ class StreamsBuilder:
                 table has only what changes after the start.
 
         Raises:
-            TopologyError: the topic is already read, the store's name cannot be part of a topic's name, or
-                `auto_offset_reset` is not known.
+            TopologyError: no topic can have this name, the topic is already read, the store's name cannot be part of a
+                topic's name, or `auto_offset_reset` is not known.
 
         >>> people = builder.table("people", value=Serdes.json("name string, city string"), materialized="people")
 
@@ -152,7 +154,7 @@ class StreamsBuilder:
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: the topic is already read, or the store is versioned.
+            TopologyError: no topic can have this name, the topic is already read, or the store is versioned.
 
         >>> currencies = builder.global_table("currencies", materialized="currencies")
 
@@ -210,7 +212,8 @@ class StreamsBuilder:
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: the topic is already read, the store's name is taken, or `processor` cannot be called.
+            TopologyError: no topic can have this name, the topic is already read, the store's name is taken, or
+                `processor` cannot be called.
 
         >>> class UpperCase(Processor):
         ...     def process(self, record):
@@ -220,6 +223,7 @@ class StreamsBuilder:
 
         Mirrors `StreamsBuilder#addGlobalStore`.
         """
+        check_topic(topic, f"add_global_store('{store.name}') at {call_site()}")
         for other in readers_of((topic,), "", self._graph.nodes.values()):
             raise read_twice(topic, other)
         graph, serdes = self._graph, (key or Serdes.string(), value or Serdes.string())
@@ -268,13 +272,14 @@ class StreamsBuilder:
         reset: AutoOffsetReset | None = None,
     ) -> Node:
         """Add the source of a table, and return the node that turns its records into rows."""
+        check_topic(topic, f"{'table' if kind is nodes.TableSource else 'global_table'}() at {call_site()}")
         for other in readers_of((topic,), "", self._graph.nodes.values()):
             raise read_twice(topic, other)
         graph, serdes = self._graph, (key or Serdes.string(), materialized.value or value or Serdes.string())
         store_name = materialized.name or graph.store_name(f"{topic}-")
         source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
         row_name = graph.name_for("KTABLE-SOURCE", name)
-        extractor = self._extractor(timestamps, key or Serdes.string(), value or Serdes.string(), source_name)
+        extractor = self._extractor(timestamps, *serdes, source_name)
         graph.add(
             nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor, auto_offset_reset=reset
         )

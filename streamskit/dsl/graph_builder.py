@@ -104,7 +104,17 @@ class GraphBuilder:
             key: the serde of the keys in the topic.
             value: the serde of the values in the topic.
             fields: the other fields of the sink.
+
+        Raises:
+            TopologyError: another step has a topic of this name.
         """
+        for other in nodes.of_kind(nodes.Source, self.nodes.values()):
+            if other.internal and topic in other.topics:
+                raise TopologyError(
+                    f"Two steps send their records through the topic '{topic}', which would mix them: the first is at "
+                    f"{other.call_site}, the second at {call_site()}. Give one of them another name, or use what the "
+                    "first returned twice."
+                )
         self.add(nodes.Sink, sink, parents, key, value, topic=topic, internal=True, **fields)
         reader: nodes.Source = self.add(nodes.Source, source, (), key, value, topics=(topic,), internal=True)
         return reader

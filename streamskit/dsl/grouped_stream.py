@@ -108,7 +108,8 @@ class CogroupedKStream:
             aggregator: a plain Python function of key, value and aggregate.
 
         Raises:
-            TopologyError: it is no grouped stream, its keys have another type, or the function takes other arguments.
+            TopologyError: it is no grouped stream, it belongs to another builder, its keys have another type, or the
+                function takes other arguments.
 
         >>> clicks, sales = builder.stream("clicks").group_by_key(), builder.stream("sales").group_by_key()
         >>> points = clicks.cogroup(lambda k, v, total: total + 1).cogroup(sales, lambda k, v, total: total + 10)
@@ -120,6 +121,8 @@ class CogroupedKStream:
                 f"cogroup: give a grouped stream, such as sales.group_by_key(), not a {type(grouped).__name__}."
             )
         step = grouped._step("cogroup", grouped._name)
+        for first in list(self._streams)[:1]:
+            first._check_same_builder(grouped, step)
         type_inference.check_signature(aggregator, "aggregator", ("key", "value", "aggregate"), step)
         for first in list(self._streams)[:1]:
             one, two = first._grouping.key, grouped._grouping.key

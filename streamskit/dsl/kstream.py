@@ -15,7 +15,7 @@ from streamskit.dsl.materialized import Materialized, table_store
 from streamskit.dsl.repartition import RepartitionNames, repartition
 from streamskit.dsl.stateless_transformations import StatelessTransformations
 from streamskit.dsl.stream_joins import StreamJoins
-from streamskit.serdes import Serde, Serdes
+from streamskit.serdes import Serde, Serdes, SessionWindowedSerde, TimeWindowedSerde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 
@@ -119,7 +119,7 @@ class KStream(StatelessTransformations, StreamJoins):
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: the other is not a stream, or has other types.
+            TopologyError: the other is not a stream of this builder, or has other types or windows.
 
         >>> lines.merge(builder.stream("more-lines")).to("all-lines")
 
@@ -129,8 +129,10 @@ class KStream(StatelessTransformations, StreamJoins):
         step = self._step("merge", name)
         if not isinstance(other, KStream):
             raise TopologyError(f"{step}: only a stream can be merged in, not {_kind(other)}.")
+        self._check_same_builder(other, step)
         type_inference.check_serde(other._node.key, self._node.key, "key here", step)
         type_inference.check_serde(other._node.value, self._node.value, "value here", step)
+        _check_same_windows(self._node.key, other._node.key, step)
         parents = (self._name, other._name)
         node = self._graph.add(nodes.Merge, name, parents, self._node.key, self._node.value)
         return self._at(node, self._rekeyed or other._rekeyed)
@@ -148,12 +150,14 @@ class KStream(StatelessTransformations, StreamJoins):
             value: the serde of the values in that topic, likewise.
 
         Raises:
-            TopologyError: a serde is for another type than the records have.
+            TopologyError: a serde is for another type than the records have, or the name cannot be part of a topic's
+                name.
 
         >>> trades.group_by_key().count("trades-by-key")
 
         Mirrors `KStream#groupByKey(Grouped)`; Spark's `groupBy`.
         """
+        name = None if name is None else check_name(name)
         key, value = self._serdes(key, value, self._step("group_by_key", name or self._name))
         return KGroupedStream(Grouping(self._graph, self._node, self._rekeyed, name, key, value))
 
@@ -279,6 +283,22 @@ class BranchedKStream:
         result = branch if chain is None else chain(branch)
         if result is not None:
             self._branches[name] = result
+
+
+def _check_same_windows(one: Serde, other: Serde, step: str) -> None:
+    """Check that keys with windows are written alike: their serde says how, and their Spark type does not."""
+    kinds = [_windows_of(serde) for serde in (one, other)]
+    if kinds[0] != kinds[1]:
+        raise TopologyError(
+            f"{step}: the keys here have {kinds[0]}, and those of the other stream {kinds[1]}, so one serde cannot "
+            "write both. Make ordinary keys of them first: select_key(lambda k, v: k.key)."
+        )
+
+
+def _windows_of(serde: Serde) -> str:
+    if isinstance(serde, TimeWindowedSerde):
+        return f"windows of {serde.window_size} ms"
+    return "sessions" if isinstance(serde, SessionWindowedSerde) else "no windows"
 
 
 def _kind(argument: Any) -> str:

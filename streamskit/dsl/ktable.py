@@ -195,7 +195,7 @@ class KTable(TableJoins):
         if not isinstance(suppressed, Suppressed):
             raise TopologyError(f"suppress: give Suppressed.until_window_closes() or the like, not {suppressed!r}.")
         graph, buffer = self._graph, suppressed.buffer
-        name = suppressed.name or graph.name_for("KTABLE-SUPPRESS")
+        name = graph.name_for("KTABLE-SUPPRESS") if suppressed.name is None else suppressed.name
         store_name = f"{name}-store" if suppressed.name else graph.store_name("KTABLE-SUPPRESS-")
         step = self._step("suppress", name)
         graph.lookup_stores(self._node)  # it looks up the rows before it for the updates that it holds back

@@ -41,6 +41,13 @@ class Materialized:
     caching: bool = True
 
     def __post_init__(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise TopologyError(
+                f"A store cannot be called {self.name!r}: give materialized= a name such as 'counts', or a "
+                "Materialized('counts', ...)."
+            )
+        if self.name is not None:
+            check_name(self.name)
         if self.value is not None:
             require_serde(self.value, f"Materialized({self.name!r}): value=")
 
@@ -180,6 +187,11 @@ class BufferConfig:
     bytes: int | None = None
     emit_early: bool = False
 
+    def __post_init__(self) -> None:
+        for title, limit in (("max_records", self.records), ("max_bytes", self.bytes)):
+            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+                raise ValueError(f"{title} has to be a whole number, 0 or more, and is {limit!r}.")
+
     @classmethod
     def unbounded(cls) -> "BufferConfig":
         """Hold back any number of updates.
@@ -265,6 +277,10 @@ class Suppressed:
     buffer: BufferConfig
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_name(self.name)
+
     @classmethod
     def until_window_closes(cls, buffer: BufferConfig | None = None) -> "Suppressed":
         """Hold back a window's updates until it closes, then emit the last one.
@@ -309,6 +325,9 @@ class Suppressed:
 
         Args:
             name: the name of the node; with "-store" appended, that of the buffer.
+
+        Raises:
+            TopologyError: it cannot be part of a topic's name.
 
         >>> counts.suppress(Suppressed.until_window_closes().with_name("final-counts"))
 

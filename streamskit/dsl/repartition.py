@@ -7,6 +7,7 @@ from typing import Self
 
 from streamskit.api.stream_partitioner import Partition, Partitioner
 from streamskit.columns import type_inference
+from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.dsl.abstract_stream import AbstractStream
 from streamskit.dsl.graph_builder import GraphBuilder
@@ -113,7 +114,8 @@ class RepartitionableStream(AbstractStream):
                 partitions, that chooses each record's partitions; by default Kafka's own, which goes by the key.
 
         Raises:
-            TopologyError: a serde is for another type than the records have, or the partitioner takes other arguments.
+            TopologyError: another step has a topic of this name, `partitions` is not 1 or more, a serde is for another
+                type than the records have, or the partitioner takes other arguments.
 
         >>> trades.select_key(lambda v: v.symbol).repartition("by-symbol", partitions=4).to("trades-by-symbol")
         >>> trades.repartition("spread", partitions=4, partitioner=lambda topic, key, value, n: value["size"] % n)
@@ -121,8 +123,10 @@ class RepartitionableStream(AbstractStream):
         Mirrors `KStream#repartition(Repartitioned)`, the partitioner `Repartitioned#withStreamPartitioner`; Spark's
         `repartition`.
         """
-        prefix = name or self._graph.name_for("KSTREAM-REPARTITION")
+        prefix = self._graph.name_for("KSTREAM-REPARTITION") if name is None else check_name(name)
         step = self._step("repartition", prefix)
+        if partitions is not None and (type(partitions) is not int or partitions < 1):
+            raise TopologyError(f"{step}: partitions= has to be a whole number, 1 or more, and is {partitions!r}.")
         key, value = self._serdes(key, value, step)
         partition = type_inference.check_partitioner(partitioner, step)
         names = RepartitionNames.of(self._graph, prefix)

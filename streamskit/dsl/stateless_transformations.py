@@ -1,8 +1,10 @@
 """What a `KStream` does with each record on its own: filters, maps, side effects, sinks."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Self
 
+from pyspark.sql import Column
 from pyspark.sql import types as T
 
 from streamskit.api.stream_partitioner import Partitioner
@@ -13,6 +15,7 @@ from streamskit.dsl.repartition import RepartitionableStream
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
+from streamskit.topology.wiring import check_topic
 
 
 class StatelessTransformations(RepartitionableStream):
@@ -112,7 +115,8 @@ class StatelessTransformations(RepartitionableStream):
         """Turn each record into any number of records.
 
         Args:
-            mapper: a Column function of key and value that returns an array of structs of two fields, key and value.
+            mapper: a Column function of key and value that returns an array of structs of two fields, the new key and
+                the new value, whatever the fields are called.
             name: a name of your own for this step.
 
         Raises:
@@ -131,7 +135,9 @@ class StatelessTransformations(RepartitionableStream):
                 "F.transform(items, lambda item: F.struct(item.id.alias('key'), item.alias('value')))."
             )
         key, value = (Serdes.for_type(field.dataType) for field in element)
-        fields = tuple(element.fieldNames())
+        one, other = element.fieldNames()
+        fields = (one, other) if one.lower() != other.lower() else ("key", "value")
+        mapper = _with_fields(mapper, fields, key, value)
         return self._rekeyed_by(nodes.FlatMap, name, key=key, value=value, mapper=mapper, fields=fields)
 
     def flat_map_values(self, mapper: ColumnFunction, name: str | None = None) -> Self:
@@ -224,8 +230,8 @@ class StatelessTransformations(RepartitionableStream):
                 partitions, that chooses each record's partitions; by default Kafka's own, which goes by the key.
 
         Raises:
-            TopologyError: a serde is for another type than the records have, the function does not return text, or the
-                partitioner takes other arguments.
+            TopologyError: no topic can have this name, a serde is for another type than the records have, the function
+                does not return text, or the partitioner takes other arguments.
 
         >>> trades.to("trades-copy")
         >>> trades.to(lambda v: F.concat(F.lit("trades-"), v.symbol))
@@ -235,7 +241,9 @@ class StatelessTransformations(RepartitionableStream):
         """
         name = self._graph.name_for("KSTREAM-SINK", name)
         step = self._step(f"to('{topic}')" if isinstance(topic, str) else "to", name)
-        if not isinstance(topic, str) and not isinstance(result := self._result_type(topic, "to", name), T.StringType):
+        if isinstance(topic, str):
+            check_topic(topic, step)
+        elif not isinstance(result := self._result_type(topic, "to", name), T.StringType):
             raise TopologyError(
                 f"{step}: the function has to return the topic's name, but returns a {result.simpleString()}."
             )
@@ -266,3 +274,16 @@ class StatelessTransformations(RepartitionableStream):
                 f"{result.simpleString()}: F.split(v, ' '), F.array(a, b), F.transform(v.items, ...)."
             )
         return result.elementType
+
+
+def _with_fields(mapper: ColumnFunction, fields: tuple[str, str], key: Serde, value: Serde) -> ColumnFunction:
+    """Return the mapper of a flat_map with its fields called so: Spark makes up another name for one each time."""
+    types = zip(fields, (key, value), strict=True)
+    pairs = T.ArrayType(T.StructType([T.StructField(field, serde.data_type) for field, serde in types]))
+
+    @wraps(mapper)
+    def made(*arguments: Column) -> Any:
+        result = mapper(*arguments)
+        return result.cast(pairs) if isinstance(result, Column) else result
+
+    return made

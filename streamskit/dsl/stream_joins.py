@@ -41,7 +41,8 @@ class StreamJoins(RepartitionableStream):
             store_name: with a stream, a prefix for the names of the join's stores.
 
         Raises:
-            TopologyError: the other side is something else, its keys have another type, or an argument is missing.
+            TopologyError: the other side is something else or belongs to another builder, its keys have another type,
+                or an argument is missing.
 
         >>> window = JoinWindows.of_time_difference_with_no_grace("1 hour")
         >>> trades.join(lines, lambda trade, line: F.struct(trade.price, line), window).to("remarks")
@@ -76,7 +77,8 @@ class StreamJoins(RepartitionableStream):
             store_name: with a stream, a prefix for the names of the join's stores.
 
         Raises:
-            TopologyError: the other side is something else, its keys have another type, or an argument is missing.
+            TopologyError: the other side is something else or belongs to another builder, its keys have another type,
+                or an argument is missing.
 
         >>> trades.left_join(customers, lambda trade, customer: F.struct(trade.price, customer.city)).to("sales")
 
@@ -104,7 +106,8 @@ class StreamJoins(RepartitionableStream):
             store_name: a prefix for the names of the join's stores.
 
         Raises:
-            TopologyError: the other side is not a stream, its keys have another type, or the windows are missing.
+            TopologyError: the other side is not a stream of this builder, its keys have another type, or the windows
+                are missing.
 
         >>> window = JoinWindows.of_time_difference_and_grace("1 hour", "10 minutes")
         >>> trades.outer_join(lines, lambda trade, line: F.struct(trade.price, line), window).to("remarks")
@@ -123,6 +126,8 @@ class StreamJoins(RepartitionableStream):
     ) -> Self:
         operator = JOIN_OPERATORS[outer]
         step = self._step(operator, name or self._name)
+        if isinstance(other, AbstractStream):
+            self._check_same_builder(other, step)
         if isinstance(other, StreamJoins):
             _refuse(step, "a stream", arguments, "key_selector", "grace")
             if not isinstance(windows := arguments["windows"], JoinWindows):

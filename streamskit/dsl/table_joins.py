@@ -50,8 +50,8 @@ class TableJoins(AbstractStream):
             other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is not a table, its keys have another type, or a partitioner is given without a
-                foreign key.
+            TopologyError: the other is not a table of this builder, its keys have another type, or a partitioner is
+                given without a foreign key.
 
         >>> residents = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
         >>> customers.join(cities, lambda customer, city: city.mayor, foreign_key=lambda v: v.city)
@@ -84,8 +84,8 @@ class TableJoins(AbstractStream):
             other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is not a table, its keys have another type, or a partitioner is given without a
-                foreign key.
+            TopologyError: the other is not a table of this builder, its keys have another type, or a partitioner is
+                given without a foreign key.
 
         >>> customers.left_join(people, lambda customer, person: F.struct(customer.city, person.name))
 
@@ -111,7 +111,7 @@ class TableJoins(AbstractStream):
             name: a prefix of your own for the names of this step's nodes.
 
         Raises:
-            TopologyError: the other is no table, or its keys have another type.
+            TopologyError: the other is no table of this builder, or its keys have another type.
 
         >>> customers.outer_join(people, lambda customer, person: F.struct(customer.city, person.name))
 
@@ -136,6 +136,7 @@ class TableJoins(AbstractStream):
                 f"{step}: a table can be joined with {hint}, not with a {type(other).__name__}. For a stream write "
                 "stream.join(table, joiner); or make a table of it with to_table()."
             )
+        self._check_same_builder(other, step)
         ours, others = (_by_key_alone(each, step) for each in partitioners)
         if foreign_key is None:
             if ours or others:

@@ -8,11 +8,16 @@ import org.apache.spark.sql.catalyst.analysis.TypeCheckResult
 import org.apache.spark.sql.catalyst.expressions.{Expression, StructsToJson, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.json.StructsToJsonEvaluator
-import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, IntegerType, LongType, StringType, StructType}
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
+import org.apache.spark.sql.types.{ArrayType, BinaryType, BooleanType, DataType, DoubleType, IntegerType, LongType, MapType, StringType, StructType, TimestampNTZType, TimestampType}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Writes rows, lists and maps as the bytes of JSON text: those of Spark's to_json, which writes nulls, too. */
+/** Writes rows, lists and maps as the bytes of JSON text: those of Spark's to_json, which writes nulls, too.
+  *
+  * Only a value with a time that milliseconds do not hold is written otherwise: its times have microseconds. As keys,
+  * times that differ would be the same without them.
+  */
 case class WriteJson(child: Expression, zone: String) extends UnaryExpression {
   @transient private lazy val writer = new JsonWriter(child.dataType, zone)
 
@@ -33,16 +38,46 @@ case class WriteJson(child: Expression, zone: String) extends UnaryExpression {
 
 class JsonWriter(dataType: DataType, zone: String) extends Serializable {
   @transient private lazy val any = StructsToJsonEvaluator(JsonWriter.Options, dataType, Some(zone))
+  @transient private lazy val exact = StructsToJsonEvaluator(JsonWriter.ExactOptions, dataType, Some(zone))
   @transient private lazy val plain = PlainJsonWriter.of(dataType).orNull
+  @transient private lazy val hasMicroseconds = Microseconds.in(dataType).orNull
 
   def write(value: Any): Array[Byte] = {
     val text = if (plain == null) null else plain.write(value.asInstanceOf[InternalRow])
-    if (text == null) any.evaluate(value).asInstanceOf[UTF8String].getBytes else text
+    if (text != null) text
+    else {
+      val writer = if (hasMicroseconds != null && hasMicroseconds(value)) exact else any
+      writer.evaluate(value).asInstanceOf[UTF8String].getBytes
+    }
   }
 }
 
 object JsonWriter {
   val Options: Map[String, String] = Map("ignoreNullFields" -> "false")
+  val ExactOptions: Map[String, String] = Options ++ Map(
+    "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS[XXX]",
+    "timestampNTZFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+}
+
+private object Microseconds {
+  /** Whether a value of a type has a time that milliseconds do not hold; none where the type has no times. */
+  def in(dataType: DataType): Option[Any => Boolean] = dataType match {
+    case TimestampType | TimestampNTZType => Some(time => time.asInstanceOf[Long] % 1000 != 0)
+    case StructType(fields) =>
+      val inner = fields.map(field => in(field.dataType))
+      val timed = fields.indices.filter(inner(_).nonEmpty).toArray
+      if (timed.isEmpty) None
+      else Some { value =>
+        val row = value.asInstanceOf[InternalRow]
+        timed.exists(field => !row.isNullAt(field) && inner(field).get(row.get(field, fields(field).dataType)))
+      }
+    case ArrayType(of, _) => in(of).map(inner => value => isIn(value.asInstanceOf[ArrayData], of, inner))
+    case MapType(_, of, _) => in(of).map(inner => value => isIn(value.asInstanceOf[MapData].valueArray(), of, inner))
+    case _ => None
+  }
+
+  private def isIn(items: ArrayData, of: DataType, inner: Any => Boolean): Boolean =
+    (0 until items.numElements()).exists(at => !items.isNullAt(at) && inner(items.get(at, of)))
 }
 
 /** Writes the plainest JSON objects, which most records are, in a third of the time that a writer of all JSON takes.

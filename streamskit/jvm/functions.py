@@ -48,6 +48,8 @@ def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
 def write_json(value: Column) -> Column:
     """Return a Column of bytes: each value as the JSON text that Spark's `to_json` makes of it, with its null fields.
 
+    Only a value with a time that milliseconds do not hold has its times in microseconds.
+
     Args:
         value: structs, arrays or maps; a null is a null.
     """

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from pyspark.sql import types as T
 
+from streamskit.serdes.avro_evolution import expanded, parsed, read
 from streamskit.serdes.avro_types import spark_type
 from streamskit.serdes.registered import RegisteredSerde, as_registry, subject_name
 from streamskit.serdes.registry import SchemaRegistry
@@ -33,7 +35,7 @@ class AvroSerde(RegisteredSerde):
 
     @property
     def name(self) -> str:
-        return _name(_parsed(self.schema))
+        return _name(parsed(self.schema))
 
     @property
     def data_type(self) -> T.DataType:
@@ -42,8 +44,10 @@ class AvroSerde(RegisteredSerde):
     def encode(self, value: Any) -> bytes:
         from fastavro import schemaless_writer
 
-        schema = _parsed(self.schema)
+        schema = parsed(self.schema)
         value = _fields(value)
+        if '"timestamp-' in self.schema:
+            value = _in_utc(value, expanded(self.schema))
         _check(value, schema)
         stream = io.BytesIO()
         schemaless_writer(stream, schema, value, strict_allow_default=True, disable_tuple_notation=True)
@@ -56,13 +60,13 @@ class AvroSerde(RegisteredSerde):
         value = self._decoded(payload, writer)
         return value if self.record_class is None else make_record(self.record_class, value)
 
-    def _decoded(self, payload: bytes, writer: str) -> Any:
-        from fastavro import schemaless_reader
+    def deserialize_row(self, data: bytes | None) -> Any:
+        return self._read(data, self._decoded)
 
+    def _decoded(self, payload: bytes, writer: str) -> Any:
         stream = io.BytesIO(payload)
-        reader = None if writer == self.schema else _parsed(self.schema)
         try:
-            value = schemaless_reader(stream, _parsed(writer), reader)
+            value = read(stream, writer, self.schema)
         except (EOFError, IndexError):
             raise ValueError("the bytes end before the value does") from None
         left = len(payload) - stream.tell()
@@ -82,15 +86,8 @@ def avro_serde(
     text = json.dumps(schema if isinstance(schema, dict) else json.loads(schema), separators=(",", ":"))
     spark_type(text)  # what has no Spark type is refused before it is registered
     registry = as_registry(registry)
-    name = subject_name(topic, subject, _name(_parsed(text)))
+    name = subject_name(topic, subject, _name(parsed(text)))
     return AvroSerde(text, registry, name, registry.register(name, text, "AVRO"), record_class)
-
-
-@lru_cache(maxsize=1000)
-def _parsed(schema: str) -> Any:
-    from fastavro import parse_schema
-
-    return parse_schema(json.loads(schema))
 
 
 def _fields(value: Any) -> Any:
@@ -98,6 +95,28 @@ def _fields(value: Any) -> Any:
     if isinstance(value, Mapping) or not hasattr(value, "__dict__"):
         return value
     return plain_value(value if is_dataclass(value) else vars(value))
+
+
+def _in_utc(value: Any, schema: Any) -> Any:
+    """Return a value whose times without a zone are in UTC, as in Columns; fastavro takes the machine's zone."""
+    if isinstance(schema, list):
+        schema = next((each for each in schema if each != "null"), "null")
+    if not isinstance(schema, dict):
+        return value
+    kind = schema["type"]
+    if isinstance(kind, dict | list):
+        return _in_utc(value, kind)
+    if isinstance(value, datetime):
+        is_moment = str(schema.get("logicalType")).startswith("timestamp-")
+        return value.replace(tzinfo=UTC) if is_moment and value.tzinfo is None else value
+    if kind == "record" and isinstance(value, Mapping):
+        types = {field["name"]: field["type"] for field in schema["fields"]}
+        return {name: _in_utc(each, types.get(name)) for name, each in value.items()}
+    if kind == "array" and isinstance(value, list | tuple):
+        return [_in_utc(each, schema["items"]) for each in value]
+    if kind == "map" and isinstance(value, Mapping):
+        return {name: _in_utc(each, schema["values"]) for name, each in value.items()}
+    return value
 
 
 def _check(value: Any, schema: Any) -> None:
@@ -112,8 +131,8 @@ def _check(value: Any, schema: Any) -> None:
         raise ValueError("; ".join(map(str, wrong.errors))) from None
 
 
-def _name(parsed: Any) -> str:
-    return parsed.get("name") or parsed["type"] if isinstance(parsed, dict) else str(parsed)
+def _name(schema: Any) -> str:
+    return schema.get("name") or schema["type"] if isinstance(schema, dict) else str(schema)
 
 
 def make_record(record_class: type, value: Any) -> Any:

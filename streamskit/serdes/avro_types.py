@@ -19,14 +19,15 @@ PRIMITIVES: dict[str, T.DataType] = {
     "enum": T.StringType(),
 }
 
-LOGICAL: dict[str, T.DataType] = {
-    "date": T.DateType(),
-    "timestamp-millis": T.TimestampType(),
-    "timestamp-micros": T.TimestampType(),
-    "local-timestamp-millis": T.TimestampNTZType(),
-    "local-timestamp-micros": T.TimestampNTZType(),
-    "uuid": T.StringType(),
+LOGICAL: dict[tuple[str, str], T.DataType] = {
+    ("int", "date"): T.DateType(),
+    ("long", "timestamp-millis"): T.TimestampType(),
+    ("long", "timestamp-micros"): T.TimestampType(),
+    ("long", "local-timestamp-millis"): T.TimestampNTZType(),
+    ("long", "local-timestamp-micros"): T.TimestampNTZType(),
+    ("string", "uuid"): T.StringType(),
 }
+"""By the type that fastavro knows each for."""
 
 WITHOUT = ("time-millis", "time-micros")
 """Logical types whose values, as fastavro reads them, have no Spark type."""
@@ -74,13 +75,13 @@ def _type(schema: Any, where: str) -> T.DataType:
 
 
 def _logical(schema: dict[str, Any], where: str) -> T.DataType:
-    logical = schema["logicalType"]
+    logical, kind = schema["logicalType"], schema["type"]
     if logical in WITHOUT:
         raise ValueError(f"{where} has the logical type {logical}, for which Spark has no type here: make it a long.")
-    if logical == "decimal":
+    if logical == "decimal" and kind in ("bytes", "fixed"):
         return T.DecimalType(schema["precision"], schema.get("scale", 0))
-    # Avro says that unknown logical types are ignored: the underlying type counts.
-    return LOGICAL.get(logical) or _type(_bare(schema), where)
+    # Avro says that unknown logical types, such as a UUID of 16 bytes to fastavro, are ignored: the type itself counts.
+    return LOGICAL.get((str(kind), logical)) or _type(_bare(schema), where)
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from streamskit.serdes.json_text import JsonSerde
+from streamskit.serdes import ddl
+from streamskit.serdes.json_text import JsonSerde, require_text_keys
 from streamskit.serdes.lists import ListSerde
 from streamskit.serdes.numbers import DOUBLE, FLOAT, INTEGER, LONG, SHORT
 from streamskit.serdes.registry import SchemaRegistry
@@ -33,7 +34,7 @@ class Serdes:
             T.BooleanType: BooleanSerde(),
             T.BinaryType: BytesSerde(),
         }
-        return simple.get(type(data_type)) or JsonSerde(data_type.simpleString())
+        return simple.get(type(data_type)) or JsonSerde(ddl.written(data_type))
 
     @staticmethod
     def avro(
@@ -118,7 +119,15 @@ class Serdes:
 
     @staticmethod
     def json(schema: str) -> Serde:
-        """JSON text with the fields of a Spark schema, like `Serdes.json("symbol string, price double")`."""
+        """JSON text with the fields of a Spark schema, like `Serdes.json("symbol string, price double")`.
+
+        Args:
+            schema: a Spark type as text, or fields with their types. The keys of a map have to be strings.
+
+        Raises:
+            ValueError: it has a map with other keys.
+        """
+        require_text_keys(schema)
         return JsonSerde(schema)
 
     @staticmethod

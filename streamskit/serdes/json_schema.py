@@ -1,6 +1,7 @@
 """JSON with a schema: text that is validated against a JSON Schema when it is written and when it is read."""
 
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -8,8 +9,12 @@ from typing import Any, ClassVar
 from pyspark.sql import types as T
 
 from streamskit.serdes.json_schema_types import accepts_null, resolved, spark_type
+from streamskit.serdes.json_values import Change, to_floats
 from streamskit.serdes.registered import RegisteredSerde, as_registry, subject_name
 from streamskit.serdes.registry import SchemaRegistry
+
+LONG_NUMBER = re.compile(rb"\d{16}")
+"""What every number has that no double is exactly."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,15 @@ class JsonSchemaSerde(RegisteredSerde):
         _check(self.schema, value)
         return value
 
+    def deserialize_row(self, data: bytes | None) -> Any:
+        return self._read(data, self._decoded_row)
+
+    def _decoded_row(self, payload: bytes, writer: str) -> Any:
+        value = self.decode(payload, writer)
+        # Arrow makes a double of an int only where it has that very number.
+        change = _to_floats(self.schema) if LONG_NUMBER.search(payload) else None
+        return value if change is None or value is None else change(value)
+
 
 def json_schema_serde(
     schema: str | dict[str, Any], registry: SchemaRegistry | str, topic: str | None, subject: str | None
@@ -60,6 +74,11 @@ def json_schema_serde(
 @lru_cache(maxsize=1000)
 def _parsed(schema: str) -> Any:
     return json.loads(schema)
+
+
+@lru_cache(maxsize=1000)
+def _to_floats(schema: str) -> Change | None:
+    return to_floats(spark_type(schema))
 
 
 @lru_cache(maxsize=1000)
@@ -86,9 +105,9 @@ def _without_nulls(value: Any, schema: Any, whole: Any) -> Any:
     """Leave out fields that are None where the schema allows no null: a Spark struct has every field."""
     schema = resolved(schema, whole)
     if isinstance(value, dict):
-        properties = schema.get("properties", {})
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
         return {
-            name: _without_nulls(each, properties.get(name, {}), whole)
+            name: _without_nulls(each, properties.get(name, others), whole)
             for name, each in value.items()
             if each is not None or accepts_null(properties.get(name, {}), whole)
         }

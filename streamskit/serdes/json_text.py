@@ -12,7 +12,11 @@ from pyspark.sql import types as T
 
 from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt, read_json, write_json
+from streamskit.serdes import ddl
+from streamskit.serdes.json_values import Change, fitting, from_words, in_words
 from streamskit.serdes.serde import Serde
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class JsonSerde(Serde):
     """JSON text of a Spark schema; in Python a dict (or a list, where the schema is an array).
 
     A Column has exactly the fields of the schema, null where the text has none, and fails where a field is of another
-    type. `deserialize` gives the text's own fields and types, whatever the schema says.
+    type. `serialize` refuses such values, too, and writes fields that the schema does not have. `deserialize` gives the
+    text's own fields and types; only the words NaN, Infinity and -Infinity are numbers where the schema has floats.
     """
 
     schema: str
@@ -40,24 +45,25 @@ class JsonSerde(Serde):
         if value is None:
             return None
         try:
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-        except (TypeError, ValueError) as wrong:
+            return _text(_fitting(self.schema)(value)).encode()
+        except (TypeError, ValueError, RecursionError) as wrong:
             raise self.cannot_write(value, wrong) from None
 
     def deserialize(self, data: bytes | None) -> Any:
         if data is None:
             return None
         try:
-            return json.loads(data.decode())
+            value = json.loads(data.decode())
         except ValueError as wrong:
             raise self.cannot_read(data, f"it is not JSON: {wrong}") from None
+        return _from_words(self.schema)(value) if b'NaN"' in data or b'Infinity"' in data else value
 
     def to_bytes(self, value: Column) -> Column:
         if isinstance(self.data_type, T.StructType | T.ArrayType | T.MapType):
             return write_json(value)
-        # to_json needs something with members: write a list of one and remove its brackets.
-        text = F.to_json(F.array(value), {"ignoreNullFields": "false"})
-        return F.when(value.isNotNull(), text.substr(F.lit(2), F.length(text) - 2)).cast("binary")
+        # JSON text needs something with members: write a list of one and remove its brackets.
+        text = write_json(F.array(value))
+        return F.when(value.isNotNull(), F.substring(text, F.lit(2), F.octet_length(text) - 2))
 
     def from_bytes(self, data: Column) -> Column:
         return read_json(data, self.data_type, str(self))
@@ -69,6 +75,55 @@ class JsonSerde(Serde):
 
     def try_to_bytes(self, value: Column) -> Column:
         return attempt(self.to_bytes(value))
+
+
+def require_text_keys(schema: str) -> None:
+    """Refuse a schema with a map whose keys are not text, which Spark would write and could not read.
+
+    Raises:
+        ValueError: it has such a map.
+    """
+    data_type = ddl.parsed(schema)
+    wrong = None if data_type is None else _map_without_text_keys(data_type)
+    if wrong is not None:
+        of = T.MapType(T.StringType(), wrong.valueType).simpleString()
+        raise ValueError(
+            f"Serdes.json({schema!r}): JSON has text as keys only, and a map has keys of type "
+            f"{wrong.keyType.simpleString()}. Make it {of} and turn the keys into text where it is filled."
+        )
+
+
+def _map_without_text_keys(data_type: T.DataType) -> T.MapType | None:
+    if isinstance(data_type, T.MapType):
+        is_text = isinstance(data_type.keyType, T.StringType)
+        return _map_without_text_keys(data_type.valueType) if is_text else data_type
+    if isinstance(data_type, T.ArrayType):
+        return _map_without_text_keys(data_type.elementType)
+    inner = [field.dataType for field in data_type] if isinstance(data_type, T.StructType) else []
+    return next((found for each in inner if (found := _map_without_text_keys(each)) is not None), None)
+
+
+def _text(value: Any) -> str:
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:  # it has a number without digits, or is refused again
+        return _ENCODER.encode(in_words(value))
+
+
+@cache
+def _fitting(schema: str) -> Change:
+    data_type = ddl.parsed(schema)
+    return (None if data_type is None else fitting(data_type)) or _as_it_is
+
+
+@cache
+def _from_words(schema: str) -> Change:
+    data_type = ddl.parsed(schema)
+    return (None if data_type is None else from_words(data_type)) or _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @cache

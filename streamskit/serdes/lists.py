@@ -1,7 +1,7 @@
 """Lists: the bytes of the entries one after another, in either of the two forms that Kafka's ListSerializer has."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,10 @@ class ListSerde(Serde):
         return T.ArrayType(self.inner.data_type)
 
     @property
+    def is_canonical(self) -> bool:
+        return self.inner.is_canonical
+
+    @property
     def width(self) -> int | None:
         """How many bytes each entry has; None if they differ."""
         if isinstance(self.inner, NumberSerde):
@@ -59,6 +63,12 @@ class ListSerde(Serde):
         return b"".join(parts)
 
     def deserialize(self, data: bytes | None) -> list[Any] | None:
+        return self._read(data, self.inner.deserialize)
+
+    def deserialize_row(self, data: bytes | None) -> list[Any] | None:
+        return self._read(data, self.inner.deserialize_row)
+
+    def _read(self, data: bytes | None, read_entry: Callable[[bytes], Any]) -> list[Any] | None:
         if data is None:
             return None
         rest = _Reader(data)
@@ -68,7 +78,7 @@ class ListSerde(Serde):
             raise self.cannot_read(data, "the bytes end before the list does") from None
         if rest.left:
             raise self.cannot_read(data, f"{rest.left} more bytes follow the last entry")
-        return [None if entry is None else self.inner.deserialize(entry) for entry in entries]
+        return [None if entry is None else read_entry(entry) for entry in entries]
 
     def _entries(self, rest: "_Reader") -> list[bytes | None]:
         form = rest.take(1)[0]

@@ -132,7 +132,12 @@ def _scalar(field: Any, value: Any) -> Any:
         if known is None and not value.lstrip("-").isdigit():
             raise ValueError(f"field '{field.name}': {field.enum_type.full_name} has no value '{value}'")
         return known.number if known else int(value)
-    return int(value) if field.cpp_type == field.CPPTYPE_UINT64 else value
+    if field.cpp_type != field.CPPTYPE_UINT64:
+        return value
+    whole = int(value)  # Spark has a decimal
+    if not isinstance(value, str) and whole != value:
+        raise ValueError(f"field '{field.name}': {value} is not a whole number")
+    return whole
 
 
 def _is_map(field: Any) -> bool:

@@ -1,6 +1,7 @@
 """Serdes whose schema is in a registry: each record begins with the number of the schema that wrote it."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from streamskit.serdes.registry import SchemaRegistry
@@ -47,13 +48,16 @@ class RegisteredSerde(Serde):
         return MAGIC + self.schema_id.to_bytes(HEAD - 1, "big") + payload
 
     def deserialize(self, data: bytes | None) -> Any:
+        return self._read(data, self.decode)
+
+    def _read(self, data: bytes | None, decode: Callable[[bytes, str], Any]) -> Any:
         if data is None:
             return None
         if len(data) < HEAD or data[:1] != MAGIC:
             raise self.cannot_read(data, "it begins with a byte 00 and a schema id of 4 bytes, and this does not")
         try:
             writer = self.registry.schema(int.from_bytes(data[1:HEAD], "big"), self.kind)
-            return self.decode(data[HEAD:], writer)
+            return decode(data[HEAD:], writer)
         except RegistryError:
             raise
         except Exception as wrong:

@@ -59,6 +59,11 @@ class Serde(ABC):
         """Whether Spark passes its records to Python instead of running it with Spark's own functions."""
         return True
 
+    @property
+    def is_canonical(self) -> bool:
+        """Whether it reads equal values from equal bytes only; else keys are written anew before they are compared."""
+        return False
+
     @abstractmethod
     def serialize(self, value: Any) -> bytes | None:
         """Return the bytes of one value; None (a tombstone) stays None.

@@ -25,12 +25,17 @@ class StringSerde(ColumnSerde):
     def data_type(self) -> T.DataType:
         return T.StringType()
 
+    @property
+    def is_canonical(self) -> bool:
+        return True
+
     def serialize(self, value: str | None) -> bytes | None:
         if value is None:
             return None
         if not isinstance(value, str):
             raise self.cannot_write(value, f"it is of type {type(value).__name__}, not text")
-        return value.encode()
+        # Java's StringSerializer puts a question mark where half of a surrogate pair stands alone.
+        return value.encode(errors="replace")
 
     def deserialize(self, data: bytes | None) -> str | None:
         # Java's StringDeserializer puts U+FFFD where the bytes are not UTF-8.
@@ -59,6 +64,10 @@ class BytesSerde(ColumnSerde):
     def data_type(self) -> T.DataType:
         return T.BinaryType()
 
+    @property
+    def is_canonical(self) -> bool:
+        return True
+
     def serialize(self, value: bytes | None) -> bytes | None:
         if value is None:
             return None
@@ -86,6 +95,10 @@ class BooleanSerde(ColumnSerde):
     @property
     def data_type(self) -> T.DataType:
         return T.BooleanType()
+
+    @property
+    def is_canonical(self) -> bool:
+        return True
 
     def serialize(self, value: bool | None) -> bytes | None:
         if value is None:
@@ -164,6 +177,10 @@ class VoidSerde(ColumnSerde):
     @property
     def data_type(self) -> T.DataType:
         return T.NullType()
+
+    @property
+    def is_canonical(self) -> bool:
+        return True
 
     def serialize(self, value: Any) -> bytes | None:
         if value is not None:

@@ -42,6 +42,10 @@ class _WindowedSerde(Serde):
         return self.inner.runs_in_python
 
     @property
+    def is_canonical(self) -> bool:
+        return self.inner.is_canonical
+
+    @property
     def data_type(self) -> T.DataType:
         return windowed_type(self.inner.data_type)
 

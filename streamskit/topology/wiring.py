@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.columns.type_inference import check_partitioner
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
-from streamskit.common.names import check_name
+from streamskit.common.names import LONGEST_NAME, check_name, is_topic_name
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, Source, of_kind
@@ -35,7 +35,7 @@ class Wiring:
     def add_source(
         self,
         name: str,
-        *topics: str | re.Pattern[str],
+        *topics: str | re.Pattern[str] | Collection[str],
         key: Serde | None = None,
         value: Serde | None = None,
         timestamps: TimestampExtractor | None = None,
@@ -45,14 +45,16 @@ class Wiring:
 
         Args:
             name: of the node.
-            topics: what it reads: their names, or one compiled pattern, as in `StreamsBuilder.stream`.
+            topics: what it reads: their names, one after the other or as a list, tuple or set; or one compiled pattern,
+                as in `StreamsBuilder.stream`.
             key: the serde of the keys; text when not given.
             value: the serde of the values; text when not given.
             timestamps: where a record's time comes from; the record's own timestamp when not given.
             auto_offset_reset: where a first start begins to read; as the application's config says when not given.
 
         Raises:
-            TopologyError: the name or a topic is taken, or `auto_offset_reset` is not known.
+            TopologyError: no topic is named, or what is no topic, the name or a topic is taken, or `auto_offset_reset`
+                is not known.
 
         >>> topology = Topology().add_source("orders", "orders-topic", value=Serdes.long())
 
@@ -62,6 +64,8 @@ class Wiring:
         if not topics:
             raise TopologyError(f"{step}: name the topic that it reads: add_source('{name}', 'a-topic').")
         named, pattern = names_or_pattern(topics, step)
+        for topic in named:
+            check_topic(topic, step)
         for other in readers_of(named, pattern, self.nodes.values()):
             twice = pattern or next(topic for topic in named if other.reads_topic(topic))
             raise TopologyError(f"{step}: topic '{twice}' is already read by {other.name}; add to that one.")
@@ -107,6 +111,8 @@ class Wiring:
             raise TopologyError(f"{step}: there is another store with this name; choose another one.")
         if not callable(processor):
             raise TopologyError(f"{step}: give the Processor class itself, or a function that makes one.")
+        if not isinstance(topic, str):
+            raise TopologyError(f"{step}: a global store reads one topic; give its name, and not {topic!r}.")
         self.add_source(source, topic, key=key, value=value, timestamps=timestamps)
         first = self.nodes[source]
         node = GlobalProcess(name, (source,), first.key, first.value, call_site(), supplier=processor, store=store)
@@ -172,11 +178,14 @@ class Wiring:
                 chooses each record's partitions; Kafka's default partitioner when not given.
 
         Raises:
-            TopologyError: the name is taken, a parent does not exist, or the partitioner takes other arguments.
+            TopologyError: the name is taken, no topic can have the topic's name, a parent does not exist, or the
+                partitioner takes other arguments.
 
         Mirrors `Topology#addSink`.
         """
         step = f"add_sink('{name}') at {call_site()}"
+        if isinstance(topic, str):
+            check_topic(topic, step)
         first = self._parents(parents, step)
         partition = check_partitioner(partitioner, step)
         serdes = key or first.key, value or first.value
@@ -328,17 +337,23 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
         )
 
 
-def names_or_pattern(topics: Sequence[str | re.Pattern[str]], step: str) -> tuple[tuple[str, ...], str]:
+def names_or_pattern(given: Sequence[object], step: str) -> tuple[tuple[str, ...], str]:
     """Return the named topics, or the pattern that is given in their place.
 
+    Args:
+        given: names, or one collection of names, or one pattern.
+        step: the step and its line in the program, for the error.
+
     Raises:
-        TopologyError: both are given, or several patterns, a pattern with flags, or a topic twice.
+        TopologyError: names and a pattern are given, or several patterns, a pattern with flags, a topic twice, an empty
+            collection, or what is no name.
     """
+    topics = _each_of(given, step)
     patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
         raise TopologyError(f"{step}: topic '{twice[0]}' is named twice.")
     if not patterns:
-        return tuple(topic for topic in topics if isinstance(topic, str)), ""
+        return tuple(map(str, topics)), ""
     if len(topics) > 1:
         raise TopologyError(
             f"{step}: give the names of topics or one pattern, not both: re.compile('orders-.*|payments') matches "
@@ -348,6 +363,37 @@ def names_or_pattern(topics: Sequence[str | re.Pattern[str]], step: str) -> tupl
     if pattern.flags & ~re.UNICODE:
         raise TopologyError(f"{step}: a pattern of topics has no flags: write '(?i)' and the like into it.")
     return (), pattern.pattern
+
+
+def _each_of(given: Sequence[object], step: str) -> list[str | re.Pattern[str]]:
+    """Return the topics one by one; a collection that is given alone stands for what is in it."""
+    alone = given[0] if len(given) == 1 else given
+    if isinstance(alone, set | frozenset):
+        topics = sorted(alone, key=str)  # the order in which a set has them differs from run to run
+    else:
+        topics = list(alone) if isinstance(alone, list | tuple) else [alone]
+    if not topics:
+        raise TopologyError(f"{step}: {alone!r} names no topic; give at least one, such as ['orders', 'returns'].")
+    for topic in topics:
+        if not isinstance(topic.pattern if isinstance(topic, re.Pattern) else topic, str):
+            raise TopologyError(
+                f"{step}: {topic!r} is no topic. Give names, 'orders', 'returns'; a list of names; or one pattern, "
+                "re.compile('orders-.*')."
+            )
+    return topics
+
+
+def check_topic(topic: object, step: str) -> None:
+    """Check that a topic can have this name.
+
+    Raises:
+        TopologyError: none can.
+    """
+    if not isinstance(topic, str) or not is_topic_name(topic):
+        raise TopologyError(
+            f"{step}: no topic can be called {topic!r}: give at most {LONGEST_NAME} letters of a to z, digits, dots, "
+            "dashes and underscores, such as 'orders'."
+        )
 
 
 def offset_reset(given: AutoOffsetReset | str | None, step: str) -> AutoOffsetReset | None:

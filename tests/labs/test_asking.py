@@ -85,3 +85,10 @@ def test_a_stub_is_not_taken_for_a_mistake() -> None:
 
     with pytest.raises(NotImplementedError):
         DOUBLED(stub)
+
+
+def test_a_function_is_handed_over_as_one_that_takes_keywords_and_has_a_name_of_its_own() -> None:
+    asked = Asks(like(lambda ask: ask("a"), lambda: [(lambda path: path + "!",)]), "one question was put.")
+    assert asked(lambda ask: ask(path="a")).passed
+    (_, _, given), *_ = asked(lambda ask: ask["a"]).answers
+    assert given == "TypeError: 'function' object is not subscriptable"

@@ -1,17 +1,22 @@
 """What a learner gets from check(), hint(), try_out(), progress() and reset()."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit import StreamsBuilder, TimeWindows
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue, checking, scores
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says, Verdict
+from streamskit.course.labs.exercise import Exercise, Judges, Lab, Runs, Says, Verdict, is_answer, right
+from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.student import student_version
 from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
@@ -155,6 +160,128 @@ def test_reset_brings_a_lab_back_and_keeps_the_other_ones(
     assert list(scores.known()) == ["loud"]
 
 
+@pytest.mark.parametrize("text", ["null", "[1]", "3"])
+def test_progress_that_is_no_progress_begins_anew(empty_progress: Path, text: str) -> None:
+    empty_progress.write_text(text)
+    assert repr(progress()) == "0 of 2 exercises done"
+    assert empty_progress.with_suffix(".damaged").read_text() == text
+
+
+@pytest.mark.parametrize("entry", ["null", "{}", '{"checks": null, "hints": "1", "passed": 0}'])
+def test_an_entry_of_progress_without_its_parts_counts_as_not_begun(
+    empty_progress: Path, shown: Shown, entry: str
+) -> None:
+    empty_progress.write_text(f'{{"tasks": {entry}, "loud": {{"passed": true}}}}')
+    assert repr(progress()) == "1 of 2 exercises done"
+    hint("tasks")
+    check("tasks", 4)
+    assert scores.known()["tasks"] == {"passed": True, "checks": 1, "hints": 1}
+
+
+def test_a_damaged_notebook_of_a_class_is_named_and_hides_nobody(tmp_path: Path) -> None:
+    found = {"exercise": "tasks", "passed": True}
+    output = nbformat.v4.new_output("display_data", {"application/vnd.streamskit.check+json": found})
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])]), tmp_path / "ann.ipynb"
+    )
+    (tmp_path / "bob.ipynb").write_text('{"cells": [')
+    (tmp_path / "cy.ipynb").write_text("[]")
+    with pytest.warns(UserWarning, match=r"(bob|cy)\.ipynb cannot be read as a notebook") as warned:
+        table = progress(tmp_path)
+    assert len(warned) == 2
+    assert table["99-tests"].to_dict() == {"ann": 1, "bob": 0, "cy": 0}  # type: ignore[index]
+
+
+def test_a_folder_without_notebooks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StreamsKitError, match="has no notebooks in it: give the folder"):
+        progress(tmp_path)
+    with pytest.raises(StreamsKitError, match="submited is no folder: give the folder"):
+        progress(tmp_path / "submited")
+
+
+@pytest.mark.parametrize("name", [3, check, ["tasks"]])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    for called, kind in ((check, "exercise"), (hint, "exercise"), (reset, "lab")):
+        with pytest.raises(StreamsKitError, match=rf'Give the name of the {kind} in quotes, such as ".+", and not '):
+            called(name)
+
+
+def test_a_second_reset_overwrites_no_work_that_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "labs", lambda: (Lab("08-windows", "Windows", (TASKS,)),))
+    monkeypatch.setenv("STREAMSKIT_PROJECT", str(tmp_path))
+    copied = tmp_path / "labs" / "source" / "08-windows" / "08-windows.ipynb"
+    copied.parent.mkdir(parents=True)
+    copied.write_bytes(source("08-windows").read_bytes())
+    lab = tmp_path / "labs" / "08-windows.ipynb"
+    for work in ("my work", "more work"):
+        lab.write_text(work)
+        reset("08-windows")
+        reset("08-windows")
+    kept = {path.suffix: path.read_text() for path in lab.parent.glob("*.before-reset*")}
+    assert kept == {".before-reset": "my work", ".before-reset-2": "more work"}
+
+
+def test_an_error_that_nobody_expected_is_a_wrong_answer_with_its_line_and_its_traceback(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doubled(number: int) -> int:
+        return number.doubled  # type: ignore[attr-defined]
+
+    judged = Exercise("tasks", "Double.", Judges(lambda answer: right(str(answer(4)))), ("a", "b", "c"))
+    monkeypatch.setattr(catalogue, "labs", lambda: (Lab("99-tests", "Tests", (judged,)),))
+    verdict = failure("tasks", doubled)
+    assert verdict.says.startswith("It ended with an error, at test_checking.py line ")
+    assert verdict.says.endswith("`return number.doubled  # type: ignore[attr-defined]`: AttributeError: "
+                                 "'int' object has no attribute 'doubled'")  # fmt: skip
+    html, _, found = shown[0]
+    folded = html.partition("<details>")[2]
+    assert "The whole error" in folded
+    assert "in doubled\n" in folded
+    assert "examine_answer" not in folded
+    assert found == {"exercise": "tasks", "passed": False}
+    assert scores.known()["tasks"]["checks"] == 1
+    assert failure("tasks", None).says == "It has to be a function, but is None."
+    assert "takes 0 positional arguments but 1 was given" in failure("tasks", lambda: 4).says
+    assert "RecursionError" in failure("tasks", endless).says
+
+
+def endless(number: int) -> int:
+    return endless(number)
+
+
+def test_an_interrupt_ends_a_check_and_is_no_answer(monkeypatch: pytest.MonkeyPatch, empty_progress: Path) -> None:
+    def interrupted(answer: Any) -> Verdict:
+        raise KeyboardInterrupt
+
+    judged = Exercise("tasks", "Wait.", Judges(interrupted), ("a", "b", "c"))
+    monkeypatch.setattr(catalogue, "labs", lambda: (Lab("99-tests", "Tests", (judged,)),))
+    with pytest.raises(KeyboardInterrupt):
+        check("tasks", 4)
+    assert not empty_progress.exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (np.array([1, 2]), [1, 2]),
+        (pd.Series([1, 2]), [1, 2]),
+        (np.bool_(False), False),
+        (np.int64(4), 4),
+        ({"a": np.array([1, 2])}, {"a": (1, 2)}),
+    ],
+)
+def test_numbers_and_arrays_of_numpy_and_pandas_are_answers(answer: Any, expected: Any) -> None:
+    assert is_answer(answer, expected)
+
+
+@pytest.mark.parametrize("answer", [np.array([1, 2]), pd.Series([1, 2]), pd.DataFrame({"a": [1]})])
+def test_a_wrong_array_or_table_is_told_to_be_wrong(answer: Any) -> None:
+    assert not Says([1, 2, 3], "Three.")(answer).passed
+    assert not Says(4, "Four.")(answer).passed
+    parts = SaysEach(lambda: {"a": 4}, "Four.", {"five": {"a": 5}})
+    assert parts({"a": answer}).says == "a: wrong."
+
+
 @pytest.mark.spark
 class TestOfATopology:
     """Checks that run what the learner wrote."""
@@ -167,14 +294,10 @@ class TestOfATopology:
         return loud
 
     def test_the_right_one_passes_with_what_went_in(self, shown: Shown) -> None:
-        from pyspark.sql import functions as F
-
         check("loud", self.shouts(F.upper))
         assert "2 records went in; all 2 results are those of Kafka Streams 4.1" in shown[0][1]
 
     def test_a_wrong_one_shows_what_was_expected_and_what_came(self, shown: Shown) -> None:
-        from pyspark.sql import functions as F
-
         failure("loud", self.shouts(F.lower))
         html, text, _ = shown[0]
         assert "− k = ONE" in text
@@ -183,8 +306,6 @@ class TestOfATopology:
         assert "data:image/svg+xml" in html
 
     def test_another_topic_is_named_as_such(self, shown: Shown) -> None:
-        from pyspark.sql import functions as F
-
         verdict = failure("loud", self.shouts(F.upper, "quiet"))
         assert verdict.misconception
         assert verdict.misconception.name == "another topic"
@@ -198,6 +319,16 @@ class TestOfATopology:
             builder.stream("sentences").to("loud")
 
         assert "topic 'words' is not read. The topology reads: sentences." in failure("loud", loud).says
+
+    def test_a_topic_that_is_read_by_a_pattern_is_read(self, shown: Shown) -> None:
+        def loud(builder: StreamsBuilder) -> None:
+            builder.stream(re.compile("w.rds")).map_values(F.upper).to("loud")
+
+        check("loud", loud)
+
+    @pytest.mark.parametrize("answer", [None, 5, StreamsBuilder()])
+    def test_what_is_no_function_is_told_to_be_one(self, shown: Shown, answer: Any) -> None:
+        assert "it has to be a function that takes a StreamsBuilder, but is " in failure("loud", answer).says
 
     def test_try_out_shows_what_comes_out_after_which_record(self) -> None:
         def counted(builder: StreamsBuilder) -> None:

@@ -1,19 +1,49 @@
 """What examiners say of answers that make no mistake of a lab's list."""
 
+import json
+import struct
+import sys
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pyspark.sql import types as T
 
-from streamskit import StreamsBuilder, TopologyTestDriver
+from streamskit import Serde, StreamsBuilder, TopologyTestDriver
+from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict
+from streamskit.course.labs.exercises import getting_started
 from streamskit.course.labs.exercises.elasticity import READING, shares
 from streamskit.course.labs.exercises.fault_tolerance import BALANCES, recorded_changelog, standby
+from streamskit.course.labs.exercises.serialization import FIRST
 from streamskit.course.labs.recording import Recording
 
 
 def verdict(exercise: str, answer: Any) -> Verdict:
     return catalogue.exercise(exercise).examine_answer(answer)
+
+
+def grown(field: str, other_type: str) -> dict[str, Any]:
+    """Return a schema with both new fields, in which an old field has another type."""
+    old = [{**each, "type": other_type} if each["name"] == field else each for each in FIRST["fields"]]
+    venue = {"name": "venue", "type": "string", "default": "unknown"}
+    return {**FIRST, "fields": [*old, venue, {"name": "note", "type": ["null", "string"], "default": None}]}
+
+
+def unpacked(data: bytes) -> int:
+    return int(struct.unpack(">bI", data[:5])[1])
+
+
+class Uncalled(Serde):
+    data_type = T.IntegerType  # type: ignore[assignment]
+
+    def serialize(self, value: Any) -> bytes | None:
+        return None
+
+    def deserialize(self, data: bytes | None) -> Any:
+        return None
 
 
 @pytest.mark.spark
@@ -44,8 +74,88 @@ def test_an_error_in_a_learners_test_itself_is_the_learners_to_see() -> None:
     def answer(driver: TopologyTestDriver) -> None:
         driver.no_such_method()  # type: ignore[attr-defined]
 
-    with pytest.raises(AttributeError):
-        verdict("three_failures", answer)
+    found = verdict("three_failures", answer)
+    assert isinstance(found.cause, AttributeError)
+    assert "`driver.no_such_method()" in found.says
+    assert "AttributeError: 'TopologyTestDriver' object has no attribute 'no_such_method'" in found.says
+
+
+@pytest.mark.spark
+def test_a_test_may_have_parameters_with_defaults_and_fail_as_pytest_does() -> None:
+    def answer(driver: TopologyTestDriver, least: int = 3) -> None:
+        logins, alarms = driver.create_input_topic("logins"), driver.create_output_topic("alarms")
+        for second, ok in enumerate([False, True, False, False]):
+            logins.pipe_input("ada", {"ok": ok, "address": "10.0.0.7"}, second * 10_000)
+            if alarms.is_empty() != (second < least):
+                pytest.fail("an alarm too many or too few")
+        assert alarms.read_record().value == least
+        with pytest.raises(StreamsKitError):
+            alarms.read_record()
+
+    assert verdict("three_failures", answer).passed
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("fails", "says"),
+    [(lambda: pytest.fail("too early"), "Failed: too early"), (lambda: sys.exit("enough"), "SystemExit: enough")],
+)
+def test_a_test_that_fails_the_right_program_by_what_is_no_exception_is_told_so(
+    fails: Callable[[], None], says: str
+) -> None:
+    found = verdict("three_failures", lambda driver: fails())
+    assert found.misconception
+    assert found.misconception.name == "a test that a right program fails"
+    assert says in found.says
+
+
+def test_a_function_that_changes_what_it_is_given_spoils_no_later_check() -> None:
+    def emptied(widget: dict[str, Any]) -> tuple[bytes, bytes]:
+        return widget.pop("key").encode(), json.dumps(widget.pop("value")).encode()
+
+    assert verdict("bytes_of_a_widget", emptied).passed
+    assert verdict("bytes_of_a_widget", emptied).passed
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "says"),
+    [
+        ("bytes_of_a_widget", lambda w: (w["key"].encode(), json.dumps(w).encode("utf-16")), "text in UTF-8"),
+        (
+            "schema_number",
+            lambda data: unpacked(data) if data[:1] in (b"", b"\0") else None,
+            "unpack requires a buffer",
+        ),
+        ("schema_number", lambda data: unpacked(data) if data.startswith(b"\0") and data[4:] else None, "'startswith'"),
+        ("Cents", Uncalled, "T.IntegerType() in the class"),
+        ("grown_schema", grown("size", "long"), "cannot be read with the old schema"),
+        ("grown_schema", grown("size", "string"), "The registry refuses it."),
+    ],
+)
+def test_an_unusual_wrong_answer_is_told_what_is_wrong(exercise: str, answer: Any, says: str) -> None:
+    found = verdict(exercise, answer)
+    assert says in found.says
+    assert not found.passed
+    assert not found.misconception or found.misconception.name != "field without a default"
+
+
+@pytest.mark.spark
+def test_a_handler_that_is_none_is_not_told_to_be_a_topology_that_is_none() -> None:
+    says = verdict("go_on_without_it", lambda: {"deserialization_handler": "continue"}).says
+    assert says.startswith("The topology cannot run: deserialization_handler is 'continue'; give LogAndContinue()")
+
+
+def test_an_application_that_is_not_returned_at_the_second_start_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(getting_started, "_settled", lambda site, streams: None)
+    found = getting_started.judge_application(Mock(answer=lambda site: None), Mock())
+    assert found.says.startswith("When it was called a second time, it returned None")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [frozenset, tuple, dict.fromkeys])
+def test_any_collection_of_names_is_as_good_as_a_set(kind: Any) -> None:
+    names = kind(["select_key", "map", "flat_map"])
+    assert verdict("through_a_topic", names.keys() if isinstance(names, dict) else names).passed
 
 
 def test_a_standby_has_the_rows_of_the_store_that_kafka_streams_had() -> None:

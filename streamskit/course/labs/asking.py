@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streamskit.course.labs.exercise import Verdict, Wrong, is_answer, right, several, wrong
+from streamskit.course.labs.exercise import Verdict, Wrong, copied, is_answer, right, several, wrong
 from streamskit.course.labs.misconceptions import recognise
 
 SCANS = frozenset({"all", "reverse_all", "backward_all", "each", "entries", "peek", "to_pandas", "len"})
@@ -130,9 +129,9 @@ class _Watched:
         self._calls.append(name)
         return getattr(self._watched, name)
 
-    def __call__(self, asked: Any, *rest: Any) -> Any:
-        self._calls.append(str(asked))
-        return self._watched(asked, *rest)
+    def __call__(self, *asked: Any, **named: Any) -> Any:
+        self._calls.append(str(next(iter((*asked, *named.values())), "")))
+        return self._watched(*asked, **named)
 
     def __len__(self) -> int:
         self._calls.append("len")
@@ -151,9 +150,10 @@ def _answer(function: Callable[..., Any], ask: Ask) -> Answered:
 
 
 def _handed_out(argument: Any, calls: list[str]) -> Any:
-    if isinstance(argument, list | dict | set):
-        return deepcopy(argument)  # the function may change what it is given
-    return _Watched(argument, calls) if hasattr(argument, "all") or callable(argument) else argument
+    if not hasattr(argument, "all") and not callable(argument):
+        return copied(argument)
+    watching = type(type(argument).__name__, (_Watched,), {})  # Python names the class where the argument is misused
+    return watching(argument, calls)
 
 
 def _told(function: Any, ask: Ask) -> str:

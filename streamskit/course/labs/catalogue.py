@@ -47,6 +47,7 @@ def lab(name: str) -> Lab:
     Raises:
         StreamsKitError: there is none.
     """
+    _check_is_text(name, "lab", NAMES[7])
     for each in labs():
         if name in (each.name, each.name.partition("-")[2], each.name.partition("-")[0]):
             return each
@@ -60,6 +61,7 @@ def exercise(name: str) -> Exercise:
         StreamsKitError: there is none.
     """
     found = {each.name: each for lab_ in labs() for each in lab_.exercises}
+    _check_is_text(name, "exercise", next(iter(found)))
     if name not in found:
         raise StreamsKitError(f"There is no exercise '{name}'. {_nearest(name, list(found))}")
     return found[name]
@@ -67,6 +69,11 @@ def exercise(name: str) -> Exercise:
 
 def _module(name: str) -> str:
     return name.partition("-")[2].replace("-", "_")
+
+
+def _check_is_text(name: object, kind: str, such_as: str) -> None:
+    if not isinstance(name, str):
+        raise StreamsKitError(f'Give the name of the {kind} in quotes, such as "{such_as}", and not {name!r}.')
 
 
 def _nearest(name: str, names: list[str]) -> str:

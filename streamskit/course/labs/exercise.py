@@ -3,8 +3,10 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from traceback import extract_tb
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
@@ -13,6 +15,7 @@ from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception,
 from streamskit.course.labs.recording import Recording
 from streamskit.course.labs.trial import run
 from streamskit.dsl.builder import StreamsBuilder
+from streamskit.runtime.failures import Line
 from streamskit.topology import Topology
 
 
@@ -75,11 +78,13 @@ class Exercise:
     edits: Mapping[str, list[list[str]]] = field(default_factory=dict)
 
     def examine_answer(self, answer: Any) -> Verdict:
-        """Judge what the learner wrote, in the exercise's words."""
+        """Judge what the learner wrote, in the exercise's words; an error that nobody expected makes it wrong."""
         try:
             return self._told(self.examine(answer))
         except NotImplementedError:
             return unwritten(STUB)
+        except (Exception, SystemExit) as error:
+            return _ended(answer, error)
 
     @property
     def wrong(self) -> list[tuple[str, Any]]:
@@ -169,15 +174,20 @@ class Runs:
             unknown = _unread(topology, recording)
             if unknown:
                 return wrong(unknown, "another source topic")
+        except StreamsKitError as error:
+            return self._refused("It does not make a topology", error)
+        try:
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            says = f"It does not make a topology: {error}"
-            return replace(wrong(says, _named(error, self.errors)), cause=error)
+            return self._refused("The topology cannot run", error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if outcome.is_right:
             return Verdict(True, self.tested or recording.told(), outcome=outcome)
         return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
+
+    def _refused(self, why: str, error: StreamsKitError) -> Verdict:
+        return replace(wrong(f"{why}: {error}", _named(error, self.errors)), cause=error)
 
     def mistake(self, outcome: Outcome) -> Misconception | None:
         """Return the mistake that caused an outcome, if it is a typical one."""
@@ -191,7 +201,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Judges:
-    """Examines an answer by a function of its own.
+    """Examines an answer by a function of its own; if that calls the answer, with copies of lists, dicts and sets.
 
     Args:
         judge: the function.
@@ -202,7 +212,7 @@ class Judges:
     wrong: Wrong = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:
-        return self.judge(answer)
+        return self.judge(_given_copies(answer))
 
 
 @dataclass(frozen=True)
@@ -250,8 +260,10 @@ def topology_of(answer: Any) -> Topology:
     """
     if isinstance(answer, Topology):
         return answer
+    if not callable(answer):
+        raise StreamsKitError(f"it has to be a function that takes a StreamsBuilder, but is {answer!r}.")
     if not inspect.signature(answer).parameters:
-        return _is_topology(answer(), answer.__name__)
+        return _is_topology(answer(), getattr(answer, "__name__", "your function"))
     builder = StreamsBuilder()
     made = answer(builder)
     return made if isinstance(made, Topology) else builder.build()
@@ -264,14 +276,25 @@ def _is_topology(made: Any, name: str) -> Topology:
 
 
 def is_answer(answer: Any, expected: Any) -> bool:
-    """Say whether an answer is the expected one; numbers with fractions may differ after the sixth digit."""
+    """Say whether an answer is the expected one; numbers with fractions may differ after the sixth digit.
+
+    Numbers and arrays of numpy, and the columns of pandas, are as good as those of Python.
+    """
+    answer = getattr(answer, "tolist", lambda: answer)()
     if isinstance(expected, float) and isinstance(answer, int | float):
         return math.isclose(answer, expected, rel_tol=1e-6, abs_tol=1e-9)
     if isinstance(expected, list | tuple) and isinstance(answer, list | tuple):
         return len(answer) == len(expected) and all(map(is_answer, answer, expected))
     if isinstance(expected, dict) and isinstance(answer, dict):
         return answer.keys() == expected.keys() and all(is_answer(answer[name], expected[name]) for name in expected)
-    return isinstance(answer, bool) == isinstance(expected, bool) and bool(answer == expected)
+    return isinstance(answer, bool) == isinstance(expected, bool) and _is_equal(answer, expected)
+
+
+def _is_equal(answer: Any, expected: Any) -> bool:
+    try:
+        return bool(answer == expected)
+    except ValueError:  # a table of pandas compares cell by cell
+        return False
 
 
 def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
@@ -283,6 +306,33 @@ def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     return "; ".join(f"{', '.join(names[:6])}: {what}" for what, names in parts if names) + "."
 
 
+def copied(argument: Any) -> Any:
+    """Return what to call a learner's function with: a list, dict or set of its own, which it may change."""
+    return deepcopy(argument) if isinstance(argument, list | dict | set) else argument
+
+
+def _given_copies(answer: Any) -> Any:
+    """Return a function that calls the learner's with copies; a class, or what is no function, as it is."""
+    if not callable(answer) or isinstance(answer, type):
+        return answer
+
+    @wraps(answer)
+    def called(*arguments: Any) -> Any:
+        return answer(*map(copied, arguments))
+
+    return called
+
+
+def _ended(answer: Any, error: BaseException) -> Verdict:
+    """Return the verdict on an answer whose check ended with an error, at which of the learner's lines if at any."""
+    if not callable(answer) and isinstance(error, TypeError) and "not callable" in str(error):
+        return replace(wrong(f"It has to be a function, but is {answer!r}."), cause=error)
+    lines = (Line(frame.filename, frame.lineno or 0) for frame in extract_tb(error.__traceback__))
+    users = [line for line in lines if line.is_users]
+    says = f"It ended with an error{f', at {users[-1]}' if users else ''}: {type(error).__name__}: {error}"
+    return replace(wrong(says.removesuffix(": ")), cause=error)
+
+
 def _named(error: BaseException | None, errors: Mapping[str, str]) -> str:
     """Return the mistake that an error reveals by a part of its message."""
     return next((mistake for part, mistake in errors.items() if error and part in str(error)), "")
@@ -290,11 +340,12 @@ def _named(error: BaseException | None, errors: Mapping[str, str]) -> str:
 
 def _unread(topology: Topology, recording: Recording) -> str:
     """Say which topic of the recording the topology does not read; nothing if it reads them all."""
-    read = {topic for source in topology.sources for topic in source.topics}
-    missing = sorted({record.topic for record in recording.records} - read)
+    topics = sorted({record.topic for record in recording.records})
+    missing = [topic for topic in topics if not any(source.reads_topic(topic) for source in topology.sources)]
     if not missing:
         return ""
-    return f"The task's topic {missing[0]!r} is not read. The topology reads: {', '.join(sorted(read)) or 'none'}."
+    read = sorted({topic for source in topology.sources for topic in source.topic_names})
+    return f"The task's topic {missing[0]!r} is not read. The topology reads: {', '.join(read) or 'none'}."
 
 
 def _wrongness(outcome: Outcome) -> str:

@@ -62,12 +62,16 @@ class SaysEach:
             return unwritten("One part has no answer yet: replace the `...` by one.")
         if is_answer(answer, expected):
             return right(self.tested)
-        told = (self._told(part, answer[part], expected) for part, due in expected.items() if answer[part] != due)
+        told = (
+            self._told(part, answer[part], expected)
+            for part, due in expected.items()
+            if not is_answer(answer[part], due)
+        )
         return next(filter(None, told), None) or wrong(differing_parts(answer, expected))
 
     def _told(self, part: Any, given: Any, expected: Mapping[Any, Any]) -> Verdict | None:
         for mistake, values in self.typical.items():
-            if part in values and given in _values(values[part], expected):
+            if part in values and any(is_answer(given, each) for each in _values(values[part], expected)):
                 return mistaken(mistake, case=part)
         return wrong(self.otherwise[part]) if part in self.otherwise else None
 

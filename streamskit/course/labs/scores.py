@@ -1,6 +1,7 @@
 """Which exercises are done: kept in a file of the project, shown over the course, read from a class's notebooks."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -11,6 +12,7 @@ import nbformat
 import pandas as pd
 from filelock import FileLock
 
+from streamskit.common.errors import StreamsKitError
 from streamskit.common.paths import state_dir
 from streamskit.course.labs.catalogue import labs
 from streamskit.course.labs.exercise import Exercise
@@ -21,13 +23,16 @@ MEDIA_TYPE = "application/vnd.streamskit.check+json"
 
 Entry = dict[str, Any]
 
+NEW: Entry = {"passed": False, "checks": 0, "hints": 0}
+"""What is known of an exercise that was not begun."""
+
 
 def note(exercise: Exercise, passed: bool | None = None, hints: int = 0) -> Entry:
     """Note a check (`passed`) of an exercise, or how many of its hints were shown; return what is known about it."""
     file = _file()
     with FileLock(f"{file}.lock", thread_local=False):
         known = _read(file)
-        entry = known.setdefault(exercise.name, {"passed": False, "checks": 0, "hints": 0})
+        entry = known.setdefault(exercise.name, dict(NEW))
         if passed is not None:
             entry["checks"] += 1
             entry["passed"] = entry["passed"] or passed
@@ -58,9 +63,7 @@ class Progress:
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each exercise: lab, exercise, task, passed, how often checked, how many hints."""
         rows = [
-            {"lab": lab.name, "exercise": each.name, "task": each.task}
-            | {"passed": False, "checks": 0, "hints": 0}
-            | dict(self.entries.get(each.name, {}))
+            {"lab": lab.name, "exercise": each.name, "task": each.task} | NEW | dict(self.entries.get(each.name, {}))
             for lab in labs()
             for each in lab.exercises
         ]
@@ -105,28 +108,45 @@ def progress(folder: str | Path | None = None) -> "Progress | pd.DataFrame":
         folder: a folder of collected notebooks, one folder a student (as nbgrader's `submitted/`): then a table of the
             class, a row for each student and a column for each lab, with the number of exercises passed.
 
+    Raises:
+        StreamsKitError: there is no such folder, or no notebook in it.
+
     >>> streamskit.progress()
     """
     return Progress(known()) if folder is None else of_class(Path(folder))
 
 
 def of_class(folder: Path) -> pd.DataFrame:
-    """Return how many exercises of each lab each student has passed, from the outputs of the collected notebooks."""
+    """Return how many exercises of each lab each student has passed, from the outputs of the collected notebooks.
+
+    A file that cannot be read as a notebook counts as an empty one, and a warning names it.
+
+    Raises:
+        StreamsKitError: there is no such folder, or no notebook in it.
+    """
     students: dict[str, dict[str, Entry]] = {}
     for path in sorted(folder.rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
             students.setdefault(path.relative_to(folder).parts[0].removesuffix(".ipynb"), {}).update(of_notebook(path))
+    if not students:
+        missing = "has no notebooks in it" if folder.is_dir() else "is no folder"
+        raise StreamsKitError(f"{folder} {missing}: give the folder with one folder a student, such as submitted/.")
     tables = {
         student: Progress(entries).to_pandas().groupby("lab", sort=False)["passed"].sum()
         for student, entries in students.items()
     }
-    return pd.DataFrame(tables).T.astype(int) if tables else pd.DataFrame()
+    return pd.DataFrame(tables).T.astype(int)
 
 
 def of_notebook(path: Path) -> dict[str, Entry]:
     """Return what the checks in a notebook's stored outputs found."""
     entries: dict[str, Entry] = {}
-    for cell in nbformat.read(path, as_version=4).cells:
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+        warnings.warn(f"{path} cannot be read as a notebook, and counts as an empty one: {error}", stacklevel=2)
+        return entries
+    for cell in cells:
         for output in cell.get("outputs", ()):
             found = output.get("data", {}).get(MEDIA_TYPE)
             if found:
@@ -145,12 +165,20 @@ def _file() -> Path:
 
 def _read(file: Path) -> dict[str, Entry]:
     try:
-        return dict(json.loads(file.read_text()))
+        read = json.loads(file.read_text())
     except FileNotFoundError:
         return {}
     except ValueError:  # cut off by a full disk, perhaps: the learner's work is in the notebooks
+        read = None
+    if not isinstance(read, dict):
         file.replace(file.with_suffix(".damaged"))
         return {}
+    return {name: _entry(given) for name, given in read.items() if isinstance(given, dict)}
+
+
+def _entry(given: Entry) -> Entry:
+    """Return an entry with all its parts, of which some may be missing, or spoiled by hand."""
+    return {part: given[part] if isinstance(given.get(part), type(new)) else new for part, new in NEW.items()}
 
 
 def _write(file: Path, known: Mapping[str, Entry]) -> None:

@@ -7,6 +7,7 @@ record` belongs to `streamskit.course.labs.wrong_answers`.
 import argparse
 import shutil
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 
 import nbformat
@@ -66,8 +67,8 @@ def main(arguments: Sequence[str]) -> int:
 def reset(lab: str) -> None:
     """Restore a lab to its original state, with its exercises open; the other labs are not touched.
 
-    What was in it is kept beside it, in a file that ends in `.before-reset`. If the notebook is open, choose
-    File → Reload Notebook from Disk.
+    What was in it is kept beside it, in a file that ends in `.before-reset`; at the next reset in another one, which
+    ends in `.before-reset-2`. If the notebook is open, choose File → Reload Notebook from Disk.
 
     Raises:
         StreamsKitError: there is no such lab.
@@ -75,17 +76,39 @@ def reset(lab: str) -> None:
     >>> reset("08-windows")
     """
     found, folder = catalogue.lab(lab), project_dir()
-    notebook = folder / STUDENT.format(name=found.name)
-    if notebook.exists():
-        shutil.copy(notebook, notebook.with_suffix(".ipynb.before-reset"))
-    _write(folder, found.name)
+    notebook, kept = folder / STUDENT.format(name=found.name), ""
+    original = _original(folder, found.name)
+    if notebook.exists() and not _is(notebook, original):
+        copy = _unused(notebook)
+        shutil.copy(notebook, copy)
+        kept = f" What was in it is in {copy.name}."
+    nbformat.write(original, notebook)
     scores.forget(found.exercises)
-    print(f"{notebook.name} is as it was at first. If it is open: File → Reload Notebook from Disk.")
+    print(f"{notebook.name} is as it was at first. If it is open: File → Reload Notebook from Disk.{kept}")
+
+
+def _original(folder: Path, name: str) -> NotebookNode:
+    source = folder / SOURCE.format(name=name)
+    if not source.exists():
+        raise StreamsKitError(f"The lab's source {source} is not there: labs are in a copy of the whole course.")
+    return student_version(source)
+
+
+def _is(path: Path, notebook: NotebookNode) -> bool:
+    """Say whether a file has this notebook in it; a file that is no notebook has something else."""
+    try:
+        return bool(nbformat.read(path, as_version=4) == notebook)
+    except (ValueError, AttributeError, nbformat.ValidationError):
+        return False
+
+
+def _unused(notebook: Path) -> Path:
+    """Return where to keep a notebook: no copy that was kept before is overwritten."""
+    names = (f"{notebook.name}.before-reset{number}" for number in chain([""], (f"-{n}" for n in count(2))))
+    return next(path for path in map(notebook.with_name, names) if not path.exists())
 
 
 def _write(folder: Path, name: str) -> Path:
-    source, path = folder / SOURCE.format(name=name), folder / STUDENT.format(name=name)
-    if not source.exists():
-        raise StreamsKitError(f"The lab's source {source} is not there: labs are in a copy of the whole course.")
-    nbformat.write(student_version(source), path)
+    path = folder / STUDENT.format(name=name)
+    nbformat.write(_original(folder, name), path)
     return path

@@ -43,11 +43,13 @@ class TellsApart:
     broken: Mapping[str, Program]
     wrong: Wrong = field(default_factory=dict)
 
-    def __call__(self, answer: Test) -> Verdict:
-        if len(inspect.signature(answer).parameters) != 1:
+    def __call__(self, answer: Any) -> Verdict:
+        if not callable(answer):
+            return wrong(f"It has to be a function, but is {answer!r}.")
+        if not _takes_a_driver(answer):
             return wrong("The test has to take one argument, the driver: the check runs it with several programs.")
         failed = failure(answer, self.right)
-        if failed is not None and not isinstance(failed, AssertionError | StreamsKitError):
+        if isinstance(failed, Exception) and not isinstance(failed, AssertionError | StreamsKitError):
             raise failed
         if failed is not None:
             return mistaken("a test that a right program fails", where=_where(failed))
@@ -63,19 +65,31 @@ class TellsApart:
         return mistaken(f"slipped through: {slipped[0]}", others=others)
 
 
-def failure(test: Test, program: Program) -> Exception | None:
+def failure(test: Test, program: Program) -> BaseException | None:
     """Run a test with a program; return what it failed with, if it did."""
     with TopologyTestDriver(program.topology(), **program.driver) as driver:
         try:
             test(driver)
-        except Exception as failed:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as failed:  # what pytest.fail and pytest.raises raise is no Exception
             return failed
     return None
 
 
-def _where(failed: Exception) -> str:
-    """Say which line failed, or what the driver said."""
-    if isinstance(failed, AssertionError):
-        line = traceback.extract_tb(failed.__traceback__)[-1].line
-        return str(failed) or line or "an assertion"
-    return str(failed)
+def _takes_a_driver(test: Test) -> bool:
+    try:
+        inspect.signature(test).bind(None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _where(failed: BaseException) -> str:
+    """Say which line failed, or what the driver or the test said."""
+    if isinstance(failed, StreamsKitError):
+        return str(failed)
+    if not isinstance(failed, AssertionError):
+        return f"{type(failed).__name__}: {failed}"
+    line = traceback.extract_tb(failed.__traceback__)[-1].line
+    return str(failed) or line or "an assertion"

@@ -3,17 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from traceback import TracebackException
 
 from streamskit.api.windows import Windowed
+from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Moment, Outcome
 from streamskit.course.labs.exercise import Verdict
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped
+from streamskit.runtime.failures import Line
+from streamskit.serdes.serde import SerdeError
 from streamskit.views.charts import text
 from streamskit.views.event_time_axis import LEFT, RED, TOP, Axis, cross, dot, mark
 from streamskit.views.html import STYLE, TableColumn, TableRow, as_text, grid, part, picture, text_cell, time_of_day
 
 MOST = 12
 """How many rows of a table are shown at most."""
+
+MOST_CALLS = 20
+"""How many calls of a traceback are shown at most: the last ones."""
 
 LANE, BAR, DIGIT = 26, 15, 6
 """The height of a key's lane and of a window's bar, and the width of a digit, in pixels."""
@@ -32,6 +39,7 @@ def page(name: str, verdict: Verdict) -> str:
     if not verdict.passed and verdict.outcome:
         said.append(chart(verdict.outcome))
     said.append(differences(_lines(verdict), "asked" if verdict.answers else "after"))
+    said.append(_whole_error(verdict))
     if not verdict.passed and verdict.written:
         said.append('<div class="sk-quiet">hint() says more, in three steps.</div>')
     if verdict.passed:
@@ -48,6 +56,19 @@ def plain(name: str, verdict: Verdict) -> str:
         lines.append(verdict.says)
     lines += [f"  {line.after:<34} {line.sign} {line.what}" for line in _lines(verdict)[:MOST]]
     return "\n".join(lines)
+
+
+def _whole_error(verdict: Verdict) -> str:
+    """Return the traceback of an error of the learner's code, folded, from their first line on."""
+    error = verdict.cause
+    if verdict.passed or error is None or isinstance(error, StreamsKitError | SerdeError):
+        return ""
+    told = TracebackException.from_exception(error)
+    is_users = [Line(frame.filename, frame.lineno or 0).is_users for frame in told.stack]
+    first = is_users.index(True) if any(is_users) else 0
+    told.stack[:] = told.stack[first:][-MOST_CALLS:]
+    summary = '<summary style="cursor:pointer">The whole error</summary>'
+    return f'<details>{summary}<pre style="overflow-x:auto">{escape("".join(told.format()))}</pre></details>'
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

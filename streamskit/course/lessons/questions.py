@@ -1,8 +1,10 @@
 """The questions of the lessons, from TOML: what to predict, the choices, and the replies to typical wrong guesses."""
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -11,6 +13,9 @@ from typing import Any
 from streamskit.common.errors import StreamsKitError
 
 FOLDER = "predictions"
+
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""The commas of a number such as 1,234,567."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +67,23 @@ class Question:
 
     def mistake(self, guess: Any) -> str:
         """Return the reply to a wrong guess; nothing if it is not a typical one."""
-        return self.mistakes.get(self.letter_of(guess) or str(guess), "")
+        letter = self.letter_of(guess)
+        if letter:
+            return self.mistakes.get(letter, "")
+        return next((reply for wrong, reply in self.mistakes.items() if same(_read(wrong), guess)), "")
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether a guess is right: equal values; text may differ in case and outer blanks, and may hold a number.
+    """Say whether a guess is right: equal values; text may differ in case and outer blanks, and may hold numbers.
 
-    >>> same(" Oslo", "oslo"), same(2, 2.0), same("2", 2), same(True, 1), same((1, 2), [1, 2])
+    >>> same(" Oslo", "oslo"), same(2, 2.0), same("4,000", 4000), same(True, 1), same("1, 2", (1, 2))
     (True, True, True, False, True)
     """
     if isinstance(one, str) or isinstance(other, str):
-        return str(one).strip().casefold() == str(other).strip().casefold()
+        if str(one).strip().casefold() == str(other).strip().casefold():
+            return True
+        texts = [each for each in (one, other) if isinstance(each, str)]
+        return len(texts) == 1 and not isinstance(_read(texts[0]), str) and same(*map(_read, (one, other)))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
@@ -131,11 +142,22 @@ def question(name: str) -> Question:
 
 
 def _is_number(guess: Any) -> bool:
-    try:
-        float(str(guess).replace(",", "").replace("_", ""))
-    except ValueError:
-        return False
-    return True
+    return isinstance(_read(str(guess)), float)
+
+
+def _read(guess: Any) -> Any:
+    """Return the number that a text spells, or its several numbers as a list; anything else as it is.
+
+    >>> _read("4,000"), _read("+3.50"), _read("(2, 12)"), _read("Oslo")
+    (4000.0, 3.5, [2.0, 12.0], 'Oslo')
+    """
+    if not isinstance(guess, str):
+        return guess
+    with suppress(ValueError):
+        return float(THOUSANDS.sub("", guess))
+    with suppress(ValueError):
+        return [float(part) for part in guess.strip().strip("()[]").split(",")]
+    return guess
 
 
 def _one_line(text: str) -> str:

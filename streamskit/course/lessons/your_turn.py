@@ -39,7 +39,7 @@ class YourTurn:
         return {"text/html": html, "text/plain": f"Your turn. {self.verdict}\n{folded['text/plain']}"}
 
 
-def your_turn(function: Function, check: Check, solution: Function) -> YourTurn:
+def your_turn(function: Any, check: Check, solution: Function) -> YourTurn:
     """Check a function that a learner has written, and return it, or the lesson's as long as it is not right.
 
     Args:
@@ -51,6 +51,8 @@ def your_turn(function: Function, check: Check, solution: Function) -> YourTurn:
     '✓ Yours is right, and the lesson uses it from now on.'
     """
     source = textwrap.dedent(inspect.getsource(solution))
+    if not callable(function):
+        return _not_right(f"It has to be a function, but is {function!r}.", solution, source)
     if not _does_something(function):
         return YourTurn(solution, NOT_WRITTEN, source)
     try:
@@ -58,12 +60,18 @@ def your_turn(function: Function, check: Check, solution: Function) -> YourTurn:
     except Exception as error:
         wrong = f"It raised {type(error).__name__}: {error}."
     if wrong:
-        return YourTurn(solution, f"✗ {wrong} The lesson uses its own function until yours is right.", source)
+        return _not_right(wrong, solution, source)
     return YourTurn(function, "✓ Yours is right, and the lesson uses it from now on.", source)
 
 
+def _not_right(wrong: str, solution: Function, source: str) -> YourTurn:
+    return YourTurn(solution, f"✗ {wrong} The lesson uses its own function until yours is right.", source)
+
+
 def _does_something(function: Function) -> bool:
-    """Say whether a function's body is more than a docstring and `...`."""
+    """Say whether a function's body is more than a docstring and `...`; what has no body in Python, is."""
+    if not inspect.isfunction(function):
+        return True
     returned = [each for each in function.__code__.co_consts if each not in (None, ..., function.__doc__)]
     return bool(returned) or not _steps(function) <= _steps(_nothing) | _steps(_nothing_async)
 

@@ -19,6 +19,16 @@ def test_what_a_properties_file_says_is_written_as_it_was_read(given: str) -> No
     assert config.as_properties().get("auto.offset.reset", "earliest") == given
 
 
+@pytest.mark.parametrize(
+    ("duration", "written"),
+    [("30 days", "PT2592000S"), ("1234567 ms", "PT1234.567S"), ("1 ms", "PT0.001S"), ("1 hour", "PT3600S")],
+)
+def test_a_duration_is_written_to_the_millisecond_and_read_back(duration: str, written: str) -> None:
+    reset = AutoOffsetReset.by_duration(duration)
+    assert str(reset) == f"by_duration:{written}"
+    assert AutoOffsetReset.of(str(reset)) == reset
+
+
 @pytest.mark.parametrize("given", ["newest", "by_duration", "by_duration:soon", "latest:PT1H", 5])
 def test_what_is_unknown_is_refused_with_what_there_is(given: str) -> None:
     with pytest.raises(StreamsError, match="give 'earliest', 'latest', 'none' or"):

@@ -11,7 +11,7 @@ import pytest
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.lessons import questions
-from streamskit.course.lessons.questions import Question, parsed
+from streamskit.course.lessons.questions import Question, parsed, same
 from streamskit.lessons import Drawing, described, fold, predict, reveal
 from streamskit.views.html import SAVED, SWITCH
 from tests.unit.course.test_prose import NOT_YET
@@ -302,3 +302,25 @@ def test_plain_clients_get_full_names_because_a_class_may_share_a_broker(lesson:
 def test_a_plain_name_is_found_where_a_client_gets_one(code: str) -> None:
     assert PLAIN_NAME.search(code)
     assert not PLAIN_NAME.search(re.sub('("a(-app)?")', r"broker.full_name(\1)", code))
+
+
+@pytest.mark.parametrize(
+    ("guess", "result"),
+    [("4,000", 4000), ("3.50", 3.5), ("4.0", 4), ("+4", 4), ("1_000", 1000), ("2, 12", (2, 12)), ("(2, 12)", (2, 12))],
+)
+def test_a_number_is_right_however_it_is_written(guess: str, result: Any) -> None:
+    assert same(guess, result)
+    assert same(result, guess)
+
+
+@pytest.mark.parametrize(
+    ("guess", "result"), [("40,00", 4000), ("1", True), ("four", 4), ("2, 13", (2, 12)), ("2", (2, 12)), ("nan", 4)]
+)
+def test_another_number_is_wrong(guess: str, result: Any) -> None:
+    assert not same(guess, result)
+
+
+def test_a_typical_wrong_number_is_answered_however_it_is_written() -> None:
+    asked = Question("seats", "demo", "?", "!", {}, {"4000": "No.", "(3, 21)": "Both."})
+    guesses = ("4,000", 4000.0, "3, 21", (3, 21), 4)
+    assert [asked.mistake(guess) for guess in guesses] == ["No.", "No.", "Both.", "Both.", ""]

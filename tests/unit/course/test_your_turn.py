@@ -1,7 +1,9 @@
 """A function that the learner writes: what the check says, and which function the lesson goes on with."""
 
 import heapq
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -81,6 +83,23 @@ def test_a_wrong_function_is_told_what_is_wrong(function: Callable[[int], Any], 
     assert turn.function is gathered
     assert sentence in turn.verdict
     assert turn.verdict.startswith("✗")
+
+
+class Doubling:
+    def __call__(self, number: int) -> int:
+        return 2 * number
+
+
+@pytest.mark.parametrize("function", [partial(operator.mul, 2), Doubling(), (2).__mul__])
+def test_what_can_be_called_is_checked_as_a_function_is(function: Callable[[int], int]) -> None:
+    assert your_turn(function, lambda twice: "" if twice(4) == 8 else "Not double.", gathered).function is function
+
+
+@pytest.mark.parametrize("given", [None, 5, ...])
+def test_what_cannot_be_called_is_told_so(given: Any) -> None:
+    turn = your_turn(given, CHECK, gathered)
+    assert turn.function is gathered
+    assert turn.verdict.startswith(f"✗ It has to be a function, but is {given!r}. The lesson uses its own")
 
 
 def test_the_solution_is_folded_away() -> None:

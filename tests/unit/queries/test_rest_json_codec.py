@@ -39,7 +39,14 @@ KEYS: list[tuple[Serde, st.SearchStrategy[Any]]] = [
     (Serdes.boolean(), st.booleans()),
     (Serdes.uuid(), st.uuids()),
     (Serdes.bytes(), st.binary()),
-    (Serdes.json("struct<a: int>"), json_values.filter(lambda value: value is not None)),
+    (
+        Serdes.json("struct<a: int>"),
+        st.builds(
+            lambda others, a: {**others, "a": a},
+            st.dictionaries(st.text(), json_values),
+            st.none() | st.integers(-(2**31), 2**31 - 1),
+        ),
+    ),
     (Serdes.list(Serdes.long()), st.lists(st.integers(-(2**63), 2**63 - 1))),
     (Serdes.list(Serdes.uuid()), st.lists(st.uuids())),
     (Serdes.time_windowed(Serdes.string(), 10), st.builds(lambda key, at: Windowed(key, at, at + 10), st.text(),

@@ -91,3 +91,27 @@ def test_lists_maps_and_missing_values_are_written_as_spark_writes_them(spark: S
     assert [value and bytes(value).decode() for value in written] == [
         "[1,null]", '{"a":{"b":null}}', None, '{"ä":1,"t":"2026-01-01T00:00:00.000Z"}', '{"w\\"":1}',
     ]  # fmt: skip
+
+
+def test_times_that_differ_by_microseconds_differ_in_json_and_whole_milliseconds_stay_as_they_are(
+    spark: SparkSession,
+) -> None:
+    frame = spark.sql(
+        "select array(timestamp'2026-01-01 00:00:00.001') list, "
+        "map('a', timestamp'2026-01-01 00:00:00.000001') map, "
+        "named_struct('n', 1, 'inner', array(named_struct('at', timestamp_ntz'2026-01-01 00:00:00.12345'))) row, "
+        "named_struct('at', timestamp'2026-01-01 00:00:00.12', 'none', cast(null as timestamp)) plain, "
+        "named_struct('one', timestamp'2026-01-01 00:00:00', 'two', timestamp'1969-12-31 23:59:59.999999') both"
+    )
+    written = frame.select(*(write_json(F.col(name)).alias(name) for name in frame.columns))
+    row = written.first()
+    assert row is not None
+    assert [bytes(value).decode() for value in row] == [
+        '["2026-01-01T00:00:00.001Z"]', '{"a":"2026-01-01T00:00:00.000001Z"}',
+        '{"n":1,"inner":[{"at":"2026-01-01T00:00:00.123450"}]}', '{"at":"2026-01-01T00:00:00.120Z","none":null}',
+        '{"one":"2026-01-01T00:00:00.000000Z","two":"1969-12-31T23:59:59.999999Z"}',
+    ]  # fmt: skip
+    for name in frame.columns:
+        data_type = frame.schema[name].dataType
+        again = written.select(read_json(F.col(name), data_type, "JSON").alias("v")).first()
+        assert again == frame.select(F.col(name).alias("v")).first()

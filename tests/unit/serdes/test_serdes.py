@@ -265,6 +265,10 @@ def test_a_value_that_cannot_be_written_is_an_error(
         rows.select(serde.to_bytes(column)).collect()
 
 
+def test_half_a_surrogate_pair_is_written_as_a_question_mark_as_in_java() -> None:
+    assert Serdes.string().serialize("a\ud800b") == b"a?b"
+
+
 def test_a_corrupt_record_among_good_ones_is_told_alone(spark: SparkSession) -> None:
     serde = Serdes.list(Serdes.long())
     good = serde.serialize([7])

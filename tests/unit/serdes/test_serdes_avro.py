@@ -3,6 +3,7 @@
 import copy
 import datetime
 import pickle
+import time
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 from streamskit import Serdes, TopologyTestDriver
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import RegistryError, SchemaRegistry
-from tests.unit.serdes.serdes_schemas import TRADE
+from tests.unit.serdes.serdes_schemas import TRADE, trade_class
 
 EVERYTHING: dict[str, Any] = {
     "type": "record",
@@ -283,3 +284,139 @@ def test_topic_and_subject_together_are_refused(registry: SchemaRegistry) -> Non
 def test_without_topic_and_subject_the_record_gives_its_name(registry: SchemaRegistry) -> None:
     Serdes.avro(TRADE, registry)
     assert registry.client.get_subjects() == ["shop.Trade"]
+
+
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-millis"}
+MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
+ID = {"type": "string", "logicalType": "uuid"}
+NOON = datetime.datetime(2024, 1, 2, 12, tzinfo=datetime.UTC)
+NOON_MILLIS = 1_704_196_800_000
+
+
+def record(**types: Any) -> dict[str, Any]:
+    """Return the schema of a record; a type and its default are a tuple."""
+    fields = [
+        {"name": name, "type": each[0], "default": each[1]} if isinstance(each, tuple) else {"name": name, "type": each}
+        for name, each in types.items()
+    ]
+    return {"type": "record", "name": "Changed", "fields": fields}
+
+
+@pytest.mark.parametrize(
+    ("old", "written", "new", "read"),
+    [
+        ("long", NOON_MILLIS, MILLIS, NOON),
+        (MILLIS, NOON, "long", NOON_MILLIS),
+        (MILLIS, NOON, MICROS, NOON),
+        (MILLIS, NOON, LOCAL, NOON.replace(tzinfo=None)),
+        (LOCAL, NOON.replace(tzinfo=None), MICROS, NOON),
+        ("int", 1, {"type": "int", "logicalType": "date"}, datetime.date(1970, 1, 2)),
+        ("bytes", b"\x7b", MONEY, Decimal("1.23")),
+        (MONEY, Decimal("1.23"), "bytes", b"\x7b"),
+        (MONEY, Decimal("1.23"), {**MONEY, "precision": 9, "scale": 4}, Decimal("1.23")),
+        ("string", str(UUID(int=5)), ID, UUID(int=5)),
+        (ID, UUID(int=5), "string", str(UUID(int=5))),
+        ("int", 3, ["null", "long"], 3),
+        (["null", "long"], NOON_MILLIS, ["null", MILLIS], NOON),
+        (["null", "long"], None, ["null", MILLIS], None),
+        ({"type": "array", "items": "long"}, [NOON_MILLIS], {"type": "array", "items": MILLIS}, [NOON]),
+        ({"type": "map", "values": "long"}, {"a": NOON_MILLIS}, {"type": "map", "values": MILLIS}, {"a": NOON}),
+    ],
+)
+@pytest.mark.spark
+def test_a_changed_type_is_read_as_the_new_schema_says(
+    spark: SparkSession, registry: SchemaRegistry, old: Any, written: Any, new: Any, read: Any
+) -> None:
+    data = Serdes.avro(record(x=old, meant=MILLIS), registry, topic="t").serialize({"x": written, "meant": NOON})
+    serde = Serdes.avro(record(x=new, meant=MILLIS), registry, topic="t")
+    assert repr(serde.deserialize(data)) == repr({"x": read, "meant": NOON})
+    row = spark.createDataFrame([(bytearray(data or b""),)], "data binary").select(
+        serde.from_bytes(F.col("data")).alias("v"), serde.try_from_bytes(F.col("data")).alias("tried")
+    )
+    expected = str(read) if isinstance(read, UUID) else read.replace(tzinfo=None) if read == NOON else read
+    found = row.collect()[0]
+    assert found.tried.error is None
+    if not isinstance(read, list | dict):
+        assert found.v.x == expected
+
+
+def test_the_default_of_an_added_field_is_a_value_of_its_type_and_every_records_own(registry: SchemaRegistry) -> None:
+    data = Serdes.avro(record(a="int"), registry, topic="t").serialize({"a": 1})
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "raw", "type": "bytes"}]}
+    added: dict[str, Any] = {
+        "raw": ("bytes", "\u00ff"), "at": (MILLIS, NOON_MILLIS), "money": (MONEY, "\u0001"), "id": (ID, ""),
+        "day": ({"type": "int", "logicalType": "date"}, 0), "inner": (inner, {"raw": "\u00fe"}),
+        "tags": ({"type": "array", "items": "string"}, []), "none": (["null", MILLIS], None),
+        "four": ({"type": "fixed", "name": "Four", "size": 2}, "\u00ff\u0000"),
+    }  # fmt: skip
+    serde = Serdes.avro(record(a="int", **added), registry, topic="t")
+    first, second = serde.deserialize(data), serde.deserialize(data)
+    first["tags"].append("of the first record")
+    assert second == {
+        "a": 1, "raw": b"\xff", "at": NOON, "money": Decimal("0.01"), "id": "", "day": datetime.date(1970, 1, 1),
+        "inner": {"raw": b"\xfe"}, "tags": [], "none": None, "four": b"\xff\x00",
+    }  # fmt: skip
+    assert serde.deserialize(data)["tags"] == []
+
+
+def test_bytes_of_an_older_schema_end_where_the_value_does(registry: SchemaRegistry) -> None:
+    data = Serdes.avro(record(at="long", more="string"), registry, topic="t").serialize({"at": 1, "more": "x"}) or b""
+    serde = Serdes.avro(record(at=MILLIS), registry, topic="t")
+    assert serde.deserialize(data) == {"at": datetime.datetime(1970, 1, 1, 0, 0, 0, 1000, tzinfo=datetime.UTC)}
+    with pytest.raises(ValueError, match="1 bytes are left over behind the value"):
+        serde.deserialize(data + b"\x00")
+    with pytest.raises(ValueError, match="the bytes end before the value does"):
+        serde.deserialize(data[:-3])
+
+
+def test_a_time_without_a_zone_is_in_utc_whatever_the_machines_zone_is(
+    registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optional, inner = ["null", MICROS], {"type": "record", "name": "Inner", "fields": [{"name": "at", "type": MILLIS}]}
+    schema = record(at=MILLIS, maybe=optional, of={"type": "array", "items": MILLIS}, inner=inner, local=LOCAL)
+    serde = Serdes.avro(schema, registry, topic="t")
+    plain = NOON.replace(tzinfo=None)
+    data = serde.serialize({"at": NOON, "maybe": NOON, "of": [NOON], "inner": {"at": NOON}, "local": plain})
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        naive = {"at": plain, "maybe": plain, "of": [plain], "inner": {"at": plain}, "local": plain}
+        assert serde.serialize(naive) == data
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.spark
+def test_columns_read_records_of_a_class_that_is_no_dataclass_and_lists_of_them(
+    spark: SparkSession, registry: SchemaRegistry
+) -> None:
+    class Trade:
+        def __init__(self, symbol: str, price: float, note: str | None) -> None:
+            self.symbol, self.price, self.note = symbol, price, note
+
+    serde = Serdes.avro(TRADE, registry, topic="trades", record_class=Trade)
+    messages = Serdes.protobuf(trade_class(), registry, topic="messages")
+    for many in (Serdes.list(serde), Serdes.list(messages)):
+        data = many.serialize([{"symbol": "KO", "price": 1.0, **({"note": None} if "avro" in str(many) else {})}, None])
+        rows = spark.createDataFrame([(bytearray(data or b""),)], "data binary")
+        row = rows.select(many.from_bytes(F.col("data")).alias("v")).collect()[0]
+        assert [each and each.symbol for each in row.v] == ["KO", None]
+    assert serde.deserialize_row(serde.serialize(Trade("KO", 1.0, None))) == {
+        "symbol": "KO",
+        "price": 1.0,
+        "note": None,
+    }
+
+
+def test_a_logical_type_that_does_not_go_with_its_type_is_passed_over(registry: SchemaRegistry) -> None:
+    types = {
+        "id": {"type": "fixed", "size": 16, "name": "Id", "logicalType": "uuid"},
+        "day": {"type": "string", "logicalType": "date"},
+    }
+    serde = Serdes.avro(record(**types), registry, topic="t")
+    value = {"id": UUID(int=5).bytes, "day": "Monday"}
+    assert serde.deserialize(serde.serialize(value)) == value
+    assert serde.data_type.simpleString() == "struct<id:binary,day:string>"

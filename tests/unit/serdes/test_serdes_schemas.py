@@ -175,6 +175,7 @@ def test_another_message_of_the_same_file_is_not_taken_for_this_one(registry: Sc
         ({"nothing": 1}, "shop.Everything has no field 'nothing'"),
         ({"small": "one"}, "field 'small'"),
         ({"small": 2**31}, "out of range"),
+        ({"huge": 1.9}, "field 'huge': 1.9 is not a whole number"),
         ({"side": "HOLD"}, "shop.Everything.Side has no value 'HOLD'"),
         ({"tags": "ab"}, "field 'tags': it is of type str, not a list"),
         ({"inner": 5}, "field 'inner': it is of type int, not a dict"),
@@ -253,6 +254,29 @@ def test_a_field_that_spark_has_and_the_json_has_not_is_left_out(registry: Schem
     serde = Serdes.json_schema(ALL_OF_JSON, registry, topic="all")
     data = serde.serialize({"text": None, "whole": None, "maybe": None}) or b""
     assert data[5:] == b'{"whole":null,"maybe":null}'
+
+
+def test_a_field_that_is_not_there_is_left_out_of_the_objects_of_a_map_too(registry: SchemaRegistry) -> None:
+    trade = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    serde = Serdes.json_schema({"title": "M", "type": "object", "additionalProperties": trade}, registry, topic="maps")
+    assert (serde.serialize({"x": {"a": "1", "b": None}}) or b"")[5:] == b'{"x":{"a":"1"}}'
+    with pytest.raises(ValueError, match="None is not of type 'object'"):
+        serde.serialize({"x": None})
+
+
+@pytest.mark.spark
+def test_columns_read_a_whole_number_that_no_double_is_exactly(spark: SparkSession, registry: SchemaRegistry) -> None:
+    properties = {
+        "id": {"type": "number"},
+        "of": {"type": "array", "items": {"type": "number"}},
+        "n": {"type": "integer"},
+    }
+    serde = Serdes.json_schema({"title": "N", "type": "object", "properties": properties}, registry, topic="numbers")
+    value = {"id": 2**53 + 1, "of": [2**60 + 1, 1.5], "n": 2**53 + 1}
+    data = serde.serialize(value)
+    assert serde.deserialize(data) == value
+    row = spark.createDataFrame([(bytearray(data or b""),)], "data binary").select(serde.from_bytes(F.col("data")))
+    assert tuple(row.collect()[0][0]) == (2.0**53, [2.0**60, 1.5], 2**53 + 1)
 
 
 @pytest.mark.parametrize(

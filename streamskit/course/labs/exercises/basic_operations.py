@@ -1,7 +1,7 @@
 """The exercises of lab 02: which records a step lets through, and what key, value and topic they leave it with."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -114,7 +114,7 @@ def _internal_topics(step: Callable[[KStream], KStream]) -> list[Node]:
 
 def judge_repartitioned(answer: Any) -> Verdict:
     """Judge a set of names."""
-    names, expected = set(answer) if isinstance(answer, set | list | tuple) else {answer}, repartitioned()
+    names, expected = set(answer) if isinstance(answer, Set | list | tuple) else {answer}, repartitioned()
     unknown = sorted(map(str, names - set(STEPS)))
     if unknown:
         return wrong(f"{unknown[0]!r} is not one of the steps; they are: {', '.join(STEPS)}.")

@@ -36,7 +36,7 @@ def judge_bytes(answer: Callable[[dict[str, Any]], Any]) -> Verdict:
         made = answer(widget)
         if not isinstance(made, tuple) or len(made) != 2:
             return wrong(f"It has to return two things, the key's bytes and the value's; it returned {made!r}.")
-        found = _not_bytes(made) or _other_bytes(made[0].decode(), made[1].decode(), widget)
+        found = _not_bytes(made) or _other_bytes(*made, widget)
         if found:
             return found
     return right("Two widgets, one with a colour that is not ASCII, became bytes and were read back unchanged.")
@@ -49,7 +49,11 @@ def _not_bytes(made: tuple[Any, Any]) -> Verdict | None:
     return None
 
 
-def _other_bytes(key: str, value: str, widget: dict[str, Any]) -> Verdict | None:
+def _other_bytes(key_bytes: bytes, value_bytes: bytes, widget: dict[str, Any]) -> Verdict | None:
+    try:
+        key, value = key_bytes.decode(), value_bytes.decode()
+    except UnicodeDecodeError as error:
+        return wrong(f"Key and value have to be text in UTF-8, as encode() writes it; {error.object!r} is none.")
     if key != widget["key"]:
         return wrong(f"The key reads {key!r} and should read {widget['key']!r}.")
     try:
@@ -132,7 +136,10 @@ def judge_application(site: Site, first: KafkaStreams) -> Verdict:
     if found := _settled(site, first):
         return found
     site.broker.produce(site.topic("widgets"), WIDGETS[20:])
-    if found := _settled(site, site.answer(site)):
+    again = site.answer(site)
+    if not isinstance(again, KafkaStreams):
+        return wrong(f"When it was called a second time, it returned {again!r} and not the KafkaStreams that runs.")
+    if found := _settled(site, again):
         return found
     due = [widget["key"] for widget in WIDGETS if widget["value"]["colour"] == "red"]
     return _judge_written(list(site.broker.consume(site.topic("red-widgets"))["key"]), due)

@@ -15,6 +15,9 @@ from streamskit.course.labs.misconceptions import (
 )
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, OutcomeRow, Recording
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.materialized import EmitStrategy
+from streamskit.topology.nodes import Aggregation
 
 PEOPLE = {"a": "ann", "b": "bob", "c": "cleo"}
 MINUTE = 600
@@ -62,6 +65,12 @@ def waits_too_long(outcome: Outcome) -> bool:
     return first is not None and bool(first.missing) and not first.extra
 
 
+def lost_on_close(outcome: Outcome) -> bool:
+    """A final result doesn't come, of windows that are looked for in their store as they close."""
+    nodes = outcome.trial.topology.nodes.values()
+    return waits_too_long(outcome) and any(isinstance(node, Aggregation) and node.on_close for node in nodes)
+
+
 def at_round_times(outcome: Outcome) -> bool:
     """All windows begin at multiples of their size."""
     windows = [row.key for row in outcome.actual if isinstance(row.key, Windowed)]
@@ -84,6 +93,12 @@ def highest(kept: int, new: int) -> int | None:
 def tumbling(size: str | int = "1 minute", grace: str = NO_GRACE) -> TimeWindows:
     """Return windows of a minute, one after the other."""
     return TimeWindows.of_size_and_grace(size, grace)
+
+
+def sent_on_close(builder: StreamsBuilder) -> None:
+    """Count per minute, and send what the store still has of a window when it closes."""
+    windowed = builder.stream("clicks").group_by_key().windowed_by(tumbling(grace="30 seconds"))
+    windowed.emit_strategy(EmitStrategy.on_window_close()).count().to_stream().to("final-counts")
 
 
 def hopping(grace: str) -> TimeWindows:
@@ -145,8 +160,10 @@ LAB = lab(
     ),
     final_counts=Runs(
         recorded("windows-tumbling-suppress", "clicks", "final-counts"),
+        wrong={"windows gone before they are sent": sent_on_close},
         signs={
             "updates instead of final results": not_only_last_results,
+            "windows gone before they are sent": lost_on_close,
             "windows that never close in time": waits_too_long,
         },
     ),

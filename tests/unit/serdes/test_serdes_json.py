@@ -1,0 +1,175 @@
+"""JSON of a Spark schema: Python writes only what the schema's readers read, and numbers without digits are words."""
+
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from streamskit import Serdes, TopologyTestDriver
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.serdes import SerdeError, ddl
+
+ORDER = Serdes.json("id string, quantity long, small smallint, price double, rough float, paid boolean, lines array<struct<n int>>, counts map<string,bigint>")  # fmt: skip  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"quantity": 105.0}, '{"quantity":105}'),
+        ({"lines": [{"n": 2.0}, None, {"n": None}]}, '{"lines":[{"n":2},null,{"n":null}]}'),
+        ({"counts": {"a": 1.0, "b": None}}, '{"counts":{"a":1,"b":null}}'),
+        ({"price": 2, "rough": 1e-40}, '{"price":2,"rough":1e-40}'),
+        ({"id": None, "quantity": None, "more": 1.0}, '{"id":null,"quantity":null,"more":1.0}'),
+        ({"id": {"as": "text"}}, '{"id":{"as":"text"}}'),
+        ({"id": 5}, '{"id":5}'),
+        ({"lines": ({"n": 1},)}, '{"lines":[{"n":1}]}'),
+        (("KO", 1.5), '["KO",1.5]'),
+        ({}, "{}"),
+    ],
+)
+def test_json_writes_a_value_as_its_type_has_it_and_other_fields_as_they_are(value: Any, written: str) -> None:
+    before = repr(value)
+    assert ORDER.serialize(value) == written.encode()
+    assert repr(value) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"quantity": "105"}, "field 'quantity': it is of type str, not a whole number."),
+        ({"quantity": True}, "field 'quantity': it is of type bool, not a whole number."),
+        ({"quantity": 1.5}, "field 'quantity': 1.5 is not a whole number."),
+        ({"quantity": math.nan}, "field 'quantity': nan is not a whole number."),
+        ({"quantity": 2**63}, "field 'quantity': 9223372036854775808 is out of the range of bigint."),
+        ({"quantity": 2.0**63}, "field 'quantity': 9223372036854775808 is out of the range of bigint."),
+        ({"small": -(2**15) - 1}, "field 'small': -32769 is out of the range of smallint."),
+        ({"price": "1.5"}, "field 'price': it is of type str, not a number."),
+        ({"price": False}, "field 'price': it is of type bool, not a number."),
+        ({"rough": 1e39}, "field 'rough': 1e+39 is out of the range of float."),
+        ({"paid": 1}, "field 'paid': it is of type int, not True or False."),
+        ({"lines": {"n": 1}}, "field 'lines': it is of type dict, not a list."),
+        ({"lines": [{"n": "x"}]}, "field 'lines': field 'n': it is of type str, not a whole number."),
+        ({"counts": [1]}, "field 'counts': it is of type list, not a dict."),
+        ("text", "it is of type str, not a dict."),
+        ({"price": Decimal("1.5")}, "Object of type Decimal is not JSON serializable."),
+        ({"quantity": datetime(2024, 1, 1, tzinfo=UTC)}, "Object of type datetime is not JSON serializable."),
+    ],
+)
+def test_json_refuses_a_value_that_its_own_columns_could_not_read(value: Any, said: str) -> None:
+    with pytest.raises(SerdeError, match=r"^Serdes\.json\(.*\) cannot write ") as raised:
+        ORDER.serialize(value)
+    assert str(raised.value).endswith(f": {said}")
+
+
+@pytest.mark.spark
+def test_a_number_without_digits_is_the_same_word_in_python_and_in_columns(spark: SparkSession) -> None:
+    serde = Serdes.json("x double, of array<float>, by map<string, double>, word string, `inner` struct<y double>")
+    value = {
+        "x": math.nan,
+        "of": [math.inf, None, 1.5],
+        "by": {"a": -math.inf},
+        "word": "NaN",
+        "inner": {"y": math.nan},
+    }
+    data = serde.serialize(value)
+    assert data == b'{"x":"NaN","of":["Infinity",null,1.5],"by":{"a":"-Infinity"},"word":"NaN","inner":{"y":"NaN"}}'
+    assert repr(serde.deserialize(data)) == repr(value)
+    assert repr(serde.deserialize(b'{"x":NaN,"y":Infinity}')) == "{'x': nan, 'y': inf}"
+    rows = spark.createDataFrame([(bytearray(data or b""),)], "data binary")
+    read = rows.select(serde.from_bytes(F.col("data")).alias("v"))
+    assert math.isnan(read.collect()[0].v.x)
+    assert bytes(read.select(serde.to_bytes(F.col("v"))).collect()[0][0]) == data
+
+
+@pytest.mark.spark
+def test_a_python_reducer_adds_numbers_that_columns_have_made_nan() -> None:
+    builder = StreamsBuilder()
+    numbers = builder.stream("in", value=Serdes.json("x double")).map_values(lambda v: F.struct((v.x / 1.0).alias("x")))
+    numbers.group_by_key().reduce(lambda one, two: {"x": one["x"] + two["x"]}).to_stream().to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        for x in (1.0, math.nan):
+            driver.create_input_topic("in").pipe_input("k", {"x": x})
+        values = [record.value["x"] for record in driver.create_output_topic("out").read_records_to_list()]
+    assert repr(values) == "[1.0, nan]"
+
+
+@pytest.mark.spark
+def test_times_that_differ_by_a_microsecond_are_keys_of_their_own() -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream("in", value=Serdes.json("at timestamp"))
+    stream.group_by(lambda k, v: v.at).count().to_stream().to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        for micros in ("000001", "000002", "001000"):
+            driver.create_input_topic("in").pipe_input("k", {"at": f"2024-01-01T00:00:00.{micros}Z"})
+        records = driver.create_output_topic("out").read_records_to_list()
+    assert [(record.key, record.value) for record in records] == [
+        ("2024-01-01T00:00:00.000001Z", 1),
+        ("2024-01-01T00:00:00.000002Z", 1),
+        ("2024-01-01T00:00:00.001Z", 1),
+    ]
+
+
+@pytest.mark.spark
+def test_fields_of_any_name_have_a_serde_of_their_own() -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream("in", value=Serdes.json("`unit-price` double"))
+    stream.map_values(lambda v: F.struct((v["unit-price"] * 2).alias("unit `price`"))).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("k", {"unit-price": 2.0})
+        assert driver.create_output_topic("out").read_record().value == {"unit `price`": 4.0}
+
+
+@pytest.mark.parametrize("schema", ["map<int,string>", "a int, m array<struct<x map<bigint,string>>>"])
+def test_a_map_whose_keys_are_not_text_is_refused_when_the_serde_is_made(schema: str) -> None:
+    with pytest.raises(ValueError, match=r"Serdes\.json\(.*JSON has text as keys only, .* Make it map<string,string>"):
+        Serdes.json(schema)
+
+
+NAMES = st.sampled_from(
+    ["a", "Unit_price", "unit-price", "a:b", "x `y`", "1", "1e5", "1L", "1a", "ä", "select", "not", "struct"]
+)
+SINGLE = st.sampled_from([*ddl.SINGLE.values(), T.DecimalType(10, 0), T.DecimalType(38, 18)])
+
+
+def nested(inner: st.SearchStrategy[T.DataType]) -> st.SearchStrategy[T.DataType]:
+    fields = st.builds(T.StructField, NAMES, inner)
+    structs = st.lists(fields, min_size=1, max_size=3, unique_by=lambda field: field.name.lower()).map(T.StructType)
+    return structs | st.builds(T.ArrayType, inner) | st.builds(T.MapType, inner, inner)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@settings(max_examples=60, deadline=None)
+@given(st.recursive(SINGLE, nested, max_leaves=5))
+def test_any_type_is_written_so_that_spark_reads_it_and_is_read_without_spark(data_type: T.DataType) -> None:
+    text = ddl.written(data_type)
+    assert ddl.parsed(text) == data_type
+    assert T.DataType.fromDDL(text) == data_type
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a int", "a: int, b: STRING", "date date, int INT NOT NULL", "a decimal, b dec(5), c NUMERIC ( 5 , 2 )",
+        "x int comment 'of it, isn\\'t it', y struct<>", "struct<a:int>", " array < map<string,array<long>> > ",
+        "a struct<b: int not null, c real>", "timestamp", "timestamp timestamp_ltz", "void",
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("spark")
+def test_schemas_as_people_write_them_are_read_as_spark_reads_them(text: str) -> None:
+    found = ddl.parsed(text)
+    assert found is not None
+    assert found.simpleString() == T.DataType.fromDDL(text).simpleString()
+
+
+@pytest.mark.parametrize("text", ["interval day to second", "a variant", "a int,", "a", "", "array<int", "a int b"])
+def test_what_only_sparks_parser_knows_or_refuses_is_left_to_it(text: str) -> None:
+    assert ddl.parsed(text) is None
