@@ -32,11 +32,11 @@ def looking_up_what_is_cached(builder: StreamsBuilder) -> None:
     rows = records.to_table()
     rows.group_by(lambda k, v: (F.lit("all"), v)).count().to_stream().to("groups")
     records.left_join(counts, text).to("with-count")
-    records.left_join(counts.map_values(lambda n: n * 10), text).to("with ten times the count")
-    records.left_join(rows, text).to("with itself")
+    records.left_join(counts.map_values(lambda n: n * 10), text).to("with-ten-times-the-count")
+    records.left_join(rows, text).to("with-itself")
     records.left_join(counts.left_join(names, text), text).to("with-count-and-name")
     counts.to_stream().to("merged")
-    counts.to_stream().map_values(lambda n: n.cast("string")).process(CountOf, ["counts"]).to("read back")
+    counts.to_stream().map_values(lambda n: n.cast("string")).process(CountOf, ["counts"]).to("read-back")
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,11 @@ def driver() -> Iterator[TopologyTestDriver]:
     ("topic", "values"),
     [
         ("with-count", ["x+2", "y+4"]),
-        ("with ten times the count", ["x+20", "y+40"]),
-        ("with itself", ["x+x", "y+y"]),
+        ("with-ten-times-the-count", ["x+20", "y+40"]),
+        ("with-itself", ["x+x", "y+y"]),
         ("with-count-and-name", ["x+2+Kim", "y+4+Kim"]),
         ("merged", [4]),
-        ("read back", ["4: 4"]),
+        ("read-back", ["4: 4"]),
         ("groups", [1]),
     ],
 )
