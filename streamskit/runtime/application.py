@@ -1,6 +1,7 @@
 """The parts of an application: what they are, the order in which they start and stop, and which are alive."""
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -300,7 +301,7 @@ class Application:
             leave_group: whether an instance leaves the group with which it shares the stores.
         """
 
-        def still(most: float) -> float:
+        def still(most: float = math.inf) -> float:
             return max(0.0, min(most, deadline - time.monotonic()))
 
         with ExitStack() as left:  # runs in reverse order; an exception in one callback does not skip the others
@@ -319,7 +320,7 @@ class Application:
                 left.callback(beside.stop)
             self._watchdog.stop()
             self._topic_watch.stop()
-            in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), FINISH_SECONDS)
+            in_time = self.supervisor.stop(still(), FINISH_SECONDS)
             self.checkpoint_copies.finish(still(LAST_COPY_SECONDS))
             if in_time and self.supervisor.failure is None:
                 ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)

@@ -222,14 +222,19 @@ class KafkaStreams:
             raise
         self._application.states.release(STARTING)
 
+    @property
+    def _is_closed(self) -> bool:
+        """Whether somebody has called `close()`: another thread, a listener or a signal, if a start is under way."""
+        return self.state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING)
+
     def _check_not_closed(self) -> None:
-        """Raise an error if another thread, a listener or a signal has closed the application while it starts."""
-        if self.state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
+        """Raise an error if the application was closed while it starts."""
+        if self._is_closed:
             raise StreamsError(f"'{self.application_id}' was closed while it started: make a new KafkaStreams.")
 
     def _end_start(self) -> None:
         """End what has been started."""
-        if self.state not in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
+        if not self._is_closed:
             self.close()
             return
         # Whoever closed it could not stop what was started later.
