@@ -42,10 +42,24 @@ SECRETS = (
 )  # fmt: skip
 """Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
 
+LAST_PORT = 65535
+
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 
+ADDRESSES = "host:port, such as 'localhost:9092', several with commas between them"
+"""What an address of brokers is, as the object of a sentence."""
 
 Value: TypeAlias = str | Secret
+
+
+def are_addresses(servers: str) -> bool:
+    """Whether a text names brokers, each with its port.
+
+    >>> are_addresses("one:9092, [::1]:9092"), are_addresses("localhost")
+    (True, False)
+    """
+    parts = [server.strip().rpartition(":") for server in servers.split(",") if server.strip()]
+    return bool(parts) and all(host and port.isdecimal() and int(port) <= LAST_PORT for host, _, port in parts)
 
 
 @dataclass(frozen=True)
@@ -84,8 +98,8 @@ class ClientSettings:
             settings: the settings by Kafka's names, or a properties file with them.
 
         Raises:
-            StreamsError: a setting is unknown, missing, or has a value that the clients do not accept. No message
-                reveals the value of a secret.
+            StreamsError: an address has no port; or a setting is unknown, missing, or has a value that the clients do
+                not accept. No message reveals the value of a secret.
 
         >>> ClientSettings.of("broker:9093", {"ssl.truststor.type": "PEM"})
         Traceback (most recent call last):
@@ -97,6 +111,8 @@ class ClientSettings:
             if settings is None:
                 return bootstrap_servers
             bootstrap_servers = bootstrap_servers.bootstrap_servers
+        if bootstrap_servers and not are_addresses(bootstrap_servers):
+            raise StreamsError(f"bootstrap_servers is {bootstrap_servers!r}; give {ADDRESSES}.")
         if settings is None:
             settings = _file_of_environment(bootstrap_servers)
         if settings is None:

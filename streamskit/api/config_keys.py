@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 import javaproperties
 
 from streamskit.api.auto_offset_reset import AutoOffsetReset
-from streamskit.api.client_settings import ClientSettings, Value, check_name, is_client_setting
+from streamskit.api.client_settings import (
+    ADDRESSES,
+    ClientSettings,
+    Value,
+    are_addresses,
+    check_name,
+    is_client_setting,
+)
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
 from streamskit.common.errors import StreamsError
@@ -134,6 +141,26 @@ def text_like(example: str) -> Kind:
     return Kind(f"text, such as '{example}'", _text)
 
 
+def _addresses(value: Any) -> str:
+    if not are_addresses(_text(value)):
+        raise ValueError
+    return str(value)
+
+
+SERVERS = Kind(ADDRESSES, _addresses)
+
+
+def address_like(example: str) -> Kind:
+    """Return the kind of one address."""
+
+    def convert(value: Any) -> str:
+        if "," in _text(value):
+            raise ValueError
+        return _addresses(value)
+
+    return Kind(f"an address as host:port, such as '{example}'", convert)
+
+
 def secret_like(example: str) -> Kind:
     """Return the kind of a text that is not shown."""
 
@@ -186,7 +213,10 @@ def one_of(**meanings: str) -> Kind:
 
 
 def _path(value: Any) -> Path:
-    return Path(_text(value)) if isinstance(value, str) else Path(value)
+    try:
+        return Path(_text(value) if isinstance(value, str) else value).expanduser()
+    except RuntimeError:  # a home that nobody has, as in "~ann/state"
+        raise ValueError from None
 
 
 def _handler(class_name: str) -> LogAndFail | LogAndContinue:

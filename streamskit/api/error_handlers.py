@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamskit.api.processor import Headers
+from streamskit.api.headers import Headers, headers_of
 from streamskit.common.errors import StreamsError, TopologyError
 
 EXCEPTION, MESSAGE = "__streams.errors.exception", "__streams.errors.message"
@@ -121,6 +121,7 @@ class DeadLetter:
         for data in (self.key, self.value, *(value for _, value in self.headers)):
             if data is not None and not isinstance(data, bytes):
                 raise StreamsError(f"A dead letter is made of bytes, and {data!r} is none: write text.encode().")
+        object.__setattr__(self, "headers", headers_of(self.headers))
 
 
 @dataclass(frozen=True)

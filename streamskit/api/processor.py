@@ -1,15 +1,18 @@
 """The Processor API: a class of your own that receives the records of one task, one after another."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, Self
 
+from streamskit.api.headers import Headers, headers_of
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError
 
-Headers = tuple[tuple[str, bytes], ...]
+LATEST_TIME = 2**63 - 1
+"""The largest timestamp that fits into the eight bytes of Kafka's."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,14 @@ class _AnyRecord:
     headers: Headers = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.timestamp, int) or self.timestamp < 0:
+        time: object = self.timestamp
+        if not isinstance(time, int) or isinstance(time, bool) or not 0 <= time <= LATEST_TIME:
             raise StreamsError(
                 f"A record cannot have the timestamp {self.timestamp!r}; give it whole milliseconds since 1970, an int "
                 "that is not negative."
             )
+        if self.headers != ():
+            object.__setattr__(self, "headers", headers_of(self.headers))
 
     def with_value(self, value: Any) -> Self:
         """Return the record with another value.
@@ -46,7 +52,10 @@ class _AnyRecord:
         return replace(self, timestamp=timestamp)
 
     def with_headers(self, headers: Headers) -> Self:
-        """Return the record with other headers, as pairs of name and bytes.
+        """Return the record with other headers, as pairs of a name and bytes; as in Kafka, None may stand for bytes.
+
+        Raises:
+            StreamsError: they are something else.
 
         >>> Record("KO", 1, 0).with_headers((("source", b"NYSE"),)).headers
         (('source', b'NYSE'),)
@@ -56,10 +65,10 @@ class _AnyRecord:
 
 @dataclass(frozen=True)
 class Record(_AnyRecord):
-    """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
+    """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of a name and bytes.
 
     Raises:
-        StreamsError: the timestamp is negative or not an int.
+        StreamsError: the timestamp is negative or not an int, or the headers are not such pairs.
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`.
 
@@ -165,7 +174,7 @@ class ProcessorContext:
             to: the name of the one step to pass it on to.
 
         Raises:
-            StreamsError: no step of that name follows, or a fixed key has changed.
+            StreamsError: no step of that name follows, what is given is no record, or a fixed key has changed.
 
         >>> class Zero(Processor):
         ...     def process(self, record):
@@ -186,6 +195,11 @@ class ProcessorContext:
             kind: the clock. After a gap the function is called once, not once for each missed interval.
             punctuator: the function; it may forward records and use the processor's fields and stores.
 
+        Raises:
+            StreamsError: the interval is shorter than 1 ms, the clock is no `PunctuationType`, the function does not
+                take one argument, or the processor fills a global store.
+            ValueError: the interval is no duration, or negative.
+
         >>> class Totals(Processor):
         ...     def init(self, context):
         ...         super().init(context)
@@ -193,6 +207,12 @@ class ProcessorContext:
 
         Mirrors `ProcessorContext#schedule`.
         """
+        if not isinstance(kind, PunctuationType):
+            raise StreamsError(
+                "A punctuation goes by one of two clocks, PunctuationType.STREAM_TIME or "
+                f"PunctuationType.WALL_CLOCK_TIME, and not by {kind!r}."
+            )
+        _check_takes_time(punctuator)
         return self._services.schedule(to_milliseconds(interval, "interval"), kind, punctuator)
 
     def state_store(self, name: str) -> Any:
@@ -256,6 +276,26 @@ class ProcessorContext:
         Mirrors `ProcessorContext#commit`.
         """
         self._services.commit()
+
+
+def _check_takes_time(punctuator: object) -> None:
+    if not callable(punctuator):
+        raise StreamsError(
+            f"A punctuation is a function that is called later, and {punctuator!r} is none: write "
+            "schedule(interval, kind, self.on_time), without brackets after the name."
+        )
+    try:
+        signature = inspect.signature(punctuator)
+    except ValueError:
+        return  # a C function without a signature
+    try:
+        signature.bind(0)
+    except TypeError:
+        name = getattr(punctuator, "__name__", type(punctuator).__name__)
+        raise StreamsError(
+            f"A punctuation is called with the time in milliseconds, and {name} takes {signature}: write "
+            "def on_time(self, time)."
+        ) from None
 
 
 class _AnyProcessor(ABC):

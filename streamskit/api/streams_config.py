@@ -1,6 +1,7 @@
 """`StreamsConfig`: how an application runs, under the names that Kafka Streams has for it."""
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
@@ -19,8 +20,16 @@ from streamskit.common.secret import Secret, revealed
 
 T = TypeVar("T")
 
+TOKEN_VARIABLE = "STREAMSKIT_TOKEN"
+"""The environment variable with the token: an argument of a command could be read by everybody on the machine."""
+
 SHORTEST_REAL_TIME = 5_000
 """How many milliseconds Spark wants a real-time batch to take at least."""
+
+
+def token_of_environment() -> str | None:
+    """Return the token that the environment variable STREAMSKIT_TOKEN holds, or None."""
+    return os.environ.get(TOKEN_VARIABLE) or None
 
 
 class StreamsSettings(TypedDict, total=False):
@@ -113,7 +122,7 @@ class StreamsConfig:
     bootstrap_servers: str = field(
         metadata=_key(
             "bootstrap.servers",
-            config_keys.text_like("localhost:9092"),
+            config_keys.SERVERS,
             'The Kafka brokers, as "host:port", several with commas between them.',
         )
     )
@@ -332,7 +341,7 @@ class StreamsConfig:
         default=None,
         metadata=_key(
             "streamskit.listen",
-            config_keys.text_like("0.0.0.0:8080"),
+            config_keys.address_like("0.0.0.0:8080"),
             'Where to listen for queries, as "host:port", if that is not the address in `application_server`, at which '
             "the other instances and clients find this one: in a container, or behind a proxy.",
         ),
@@ -343,8 +352,8 @@ class StreamsConfig:
         metadata=_key(
             "streamskit.token",
             config_keys.secret_like("a long secret"),
-            "What those who query over REST have to show; needed for any address but loopback. It is not shown: "
-            "`config.token.reveal()` returns it.",
+            "What those who query over REST have to show; without it, the environment variable `STREAMSKIT_TOKEN` "
+            "says it. Needed for any address but loopback. It is not shown: `config.token.reveal()` returns it.",
         ),
     )
     client_settings: Mapping[str, Any] | str | Path | ClientSettings | None = field(
@@ -474,8 +483,8 @@ class StreamsConfig:
 
     @property
     def token_text(self) -> str | None:
-        """The token in clear, for those who ask for it or show it."""
-        return None if self.token is None else revealed(self.token)
+        """The token in clear, or that of the environment, for those who ask for it or show it."""
+        return token_of_environment() if self.token is None else revealed(self.token)
 
     @property
     def folder(self) -> Path:

@@ -65,7 +65,8 @@ class EmbeddedBroker(Broker):
                 f"port={port!r} is not a number from 1 to {LAST_PORT}. Give one, or leave it out for a free one."
             )
         self._temporary = data_dir is None
-        self.data_dir = Path(tempfile.mkdtemp(prefix="streamskit-broker-") if data_dir is None else data_dir).absolute()
+        folder = Path(tempfile.mkdtemp(prefix="streamskit-broker-") if data_dir is None else data_dir)
+        self.data_dir = folder.expanduser().absolute()
         self._folder = DataFolder(self.data_dir)
         self._lock_file = Path(lock_file).absolute() if lock_file else self.data_dir / "broker.json"
         self._port = port or None

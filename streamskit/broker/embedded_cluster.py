@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from streamskit.broker import java_process
 from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
-from streamskit.broker.settings import HOST, TEACHING_SETTINGS, free_port
+from streamskit.broker.settings import HOST, TEACHING_SETTINGS, free_ports
 from streamskit.common.errors import BrokerError
 from streamskit.common.names import own_name, unknown_name
 from streamskit.kafka.connection import admin_client
@@ -148,9 +148,7 @@ class EmbeddedCluster(Broker):
         return self.nodes[number]
 
     def _made(self) -> dict[int, EmbeddedBroker]:
-        drawn: list[int] = []
-        for _ in range(2 * self._count):
-            drawn.append(free_port(apart_from=drawn))
+        drawn = free_ports(2 * self._count)
         ports = dict(enumerate(zip(drawn[::2], drawn[1::2], strict=True), start=1))
         replicas, enough = min(3, self._count), min(2, self._count)
         shared = {

@@ -116,3 +116,15 @@ def free_port(apart_from: Collection[int] = ()) -> int:
         if port not in apart_from and is_free(port):
             return port
     raise SetupError(f"No free port found on {HOST} between {CANDIDATES.start} and {CANDIDATES.stop}.")
+
+
+def free_ports(count: int) -> list[int]:
+    """Return several ports of 127.0.0.1 that nobody listens on, each another one.
+
+    Raises:
+        SetupError: there are not so many.
+    """
+    drawn: list[int] = []
+    for _ in range(count):
+        drawn.append(free_port(apart_from=drawn))
+    return drawn

@@ -16,7 +16,8 @@ from streamskit.broker.external import ExternalBroker
 from streamskit.broker.java_process import BrokerLock, read_lock
 from streamskit.common.errors import BrokerError
 from streamskit.common.paths import state_dir
-from streamskit.kafka.connection import answers
+from streamskit.kafka.access import not_let_in
+from streamskit.kafka.connection import answers, no_answer
 
 log = logging.getLogger("streamskit.broker")
 
@@ -56,6 +57,16 @@ def find_shared_broker() -> Broker | None:
         return ExternalBroker(address)
     broker = _broker()
     return broker if broker.is_running else None
+
+
+def check_answers(broker: Broker) -> None:
+    """Make sure that a broker that was found answers: one that the environment names may be away.
+
+    Raises:
+        BrokerError: it does not, or does not let its clients in.
+    """
+    if not broker.is_running:
+        raise not_let_in(broker.connection) or no_answer(broker.connection)
 
 
 def stop_shared_broker() -> bool:

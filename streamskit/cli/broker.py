@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.shared import (
+    check_answers,
     clean_shared_broker,
     find_shared_broker,
     shared_broker,
@@ -34,6 +35,7 @@ def start() -> int:
     """Start the broker, if it does not run yet."""
     running = find_shared_broker() is not None
     broker = shared_broker()
+    check_answers(broker)
     print(f"The broker {'already runs' if running else 'is ready'} at {_where(broker)}.")
     return 0
 

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from streamskit.api.streams_config import StreamsConfig
+from streamskit.api.streams_config import TOKEN_VARIABLE, StreamsConfig
 from streamskit.common.errors import StreamsError
 from streamskit.common.json_logs import log_as_json
 from streamskit.common.names import own_name
@@ -26,9 +26,6 @@ from streamskit.queries.rest.dashboard_routes import FollowedViews
 from streamskit.queries.rest.protocol import DASHBOARD
 from streamskit.queries.rest_service import RestService
 from streamskit.serdes import Serde
-
-TOKEN = "STREAMSKIT_TOKEN"
-"""The environment variable with the token: an argument could be read by everybody on the machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a properties file with what clients show to a secured cluster, as Kafka's own tools take it",
     )
-    parser.add_argument("--host", default="127.0.0.1", help=f"where to answer; any but loopback needs {TOKEN}")
+    parser.add_argument("--host", default="127.0.0.1", help=f"where to answer; any but loopback needs {TOKEN_VARIABLE}")
     parser.add_argument("--port", type=int, default=0, help="0, if not given, takes a free one")
     parser.add_argument(
         "--listen",
@@ -99,15 +96,20 @@ def _serve(chosen: argparse.Namespace) -> None:
         num_standby_replicas=chosen.standby_replicas,
         session_timeout=chosen.session_timeout,
         listen=chosen.listen,
-        token=os.environ.get(TOKEN) or None,
         client_settings=chosen.command_config,
     )
-    in_memory, state_dir = chosen.in_memory, chosen.state_dir
+    in_memory, state_dir = chosen.in_memory, chosen.state_dir and chosen.state_dir.expanduser()
+    catalogue = _catalogue(chosen)
+    service = _imported("--rest-service", chosen.rest_service, RestService) if chosen.rest_service else None
+    if chosen.topology is not None:
+        from streamskit.environment import spark_java
+
+        spark_java.end()  # queries need none, and it takes more memory than all the rest
     server = QueryServer(
-        _catalogue(chosen),
+        catalogue,
         config,
         lambda here: None if in_memory else state_dir or _own_folder(config, here),
-        service=_imported("--rest-service", chosen.rest_service, RestService) if chosen.rest_service else None,
+        service=service,
     )
     server.rest.dashboard = cache(partial(_dashboard, server, config))
     told, parent = threading.Event(), os.getppid()

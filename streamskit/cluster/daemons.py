@@ -89,7 +89,7 @@ def sweep(home: Path) -> None:
 def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daemon:
     log = folder / f"{name}.log"
     for _ in range(ATTEMPTS):  # a free port can be taken before Java binds it
-        port, page = settings.free_port(), settings.free_port()
+        port, page = settings.free_ports(2)
         where = ["--host", HOST, "--port", str(port), "--webui-port", str(page)]
         command = [str(find_java().executable), f"-Xmx{HEAP}", *OPTIONS, "-cp", f"{pyspark_jars()}/*", runs]
         daemon = Daemon(name, Dependent([*command, *where, *arguments], folder, log, _environment(folder)), port, page)

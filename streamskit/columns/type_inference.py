@@ -1,10 +1,12 @@
 """Users' functions tried before any record flows: which type they return, and whether they can be called at all."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -17,6 +19,30 @@ from streamskit.serdes import Serde, require_serde
 ARGUMENT_NAMES = {"key": "k", "value": "v"}
 """What users call the columns of a row in their functions."""
 
+NO_AGGREGATE = "the function has to return an aggregate, such as F.sum(v.price), and uses v outside of one."
+
+NO_DISTINCT = (
+    "a streaming query of Spark has no distinct aggregates, such as F.count_distinct, F.sum_distinct and "
+    "F.listagg_distinct. To count different values write F.size(F.collect_set(v.user)), which keeps each of them, or "
+    "F.approx_count_distinct(v.user)."
+)
+
+NO_STAR = f"'*' stands for the columns of a row, and a function has none: {user_functions.USE_THE_ARGUMENT}"
+
+OF_SEVERAL_ROWS = {
+    "Generate": user_functions.SEVERAL_RECORDS,
+    "Aggregate": user_functions.ONE_RECORD,
+    "Window": user_functions.NEIGHBOURS,
+}
+"""What is wrong with a function of one record, by the operator that Spark needs for it."""
+
+REST = f"{user_functions.TRIAL_PREFIX}rest"
+"""A column of the row on which a function is tried that is none of its arguments: only `*` stands for it."""
+
+MADE_UP = re.compile(r'"name":"([xyz]_\d+)"')
+"""How Spark names the variables of functions such as that of `F.transform`, and the fields that `F.struct` makes of
+them; it counts the variables, so that they have other names at each call."""
+
 
 def infer_type(
     function: Callable[..., Any],
@@ -24,6 +50,7 @@ def infer_type(
     step: str,
     aggregate: bool = False,
     at_least: int = 1,
+    by_place: bool = False,
 ) -> T.DataType:
     """Call a Column function on Columns of the right types and return the Spark type it makes.
 
@@ -33,12 +60,21 @@ def infer_type(
         step: the operator and its place in the program, for the error.
         aggregate: whether the function makes an aggregate Column.
         at_least: how many arguments it takes at the least.
+        by_place: whether it makes an array of structs whose fields are taken by their places, whatever their names.
 
     Raises:
-        TopologyError: the function cannot be called this way, or returns no Column.
+        TopologyError: the function cannot be called this way, returns no Column, or one whose fields get other names
+            each time.
     """
-    column = user_functions.apply(function, _arguments(function, inputs, step, at_least), step)
-    return user_functions.result_type(column, inputs, step, aggregate)
+    arguments = _arguments(function, inputs, step, at_least)
+
+    def infer() -> T.DataType:
+        return _result_type(user_functions.apply(function, arguments, step), inputs, step, aggregate)
+
+    made = infer()
+    if _may_be_made_up(made) and _names(made, by_place) != _names(infer(), by_place):
+        raise _unnamed_field(made, step)
+    return made
 
 
 def infer_pair(
@@ -49,8 +85,97 @@ def infer_pair(
     Raises:
         TopologyError: the function cannot be called this way, or returns no pair of Columns.
     """
-    key, value = user_functions.apply_pair(function, _arguments(function, inputs, step, 1), step)
-    return user_functions.result_type(key, inputs, step), user_functions.result_type(value, inputs, step)
+    arguments = _arguments(function, inputs, step, 1)
+
+    def infer() -> list[T.DataType]:
+        pair = user_functions.apply_pair(function, arguments, step)
+        return [_result_type(column, inputs, step) for column in pair]
+
+    key, value = infer()
+    for number, made in enumerate((key, value)):
+        if _may_be_made_up(made) and infer()[number] != made:
+            raise _unnamed_field(made, step)
+    return key, value
+
+
+def _result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:
+    """Return the Spark type of `column` over one row, or over all rows if it has to be an aggregate.
+
+    Args:
+        column: made by `apply` from Columns that are called `TRIAL_PREFIX` and a name.
+        inputs: the name and Spark type of each column of the row.
+        step: the operator and where it stands, for the error.
+        aggregate: whether `column` has to be an aggregate such as `F.count("*")`.
+
+    Raises:
+        TopologyError: Spark cannot make sense of the column, or it makes something else than one value of one record.
+    """
+    fields = [T.StructField(user_functions.TRIAL_PREFIX + name, data_type) for name, data_type in inputs.items()]
+    rows = spark_session().createDataFrame([], T.StructType([*fields, T.StructField(REST, T.BooleanType())]))
+    try:
+        with user_functions.noting_users_lines_only():
+            column = column.alias("result")
+        made = rows.groupBy().agg(column) if aggregate else rows.select(column)
+    except AnalysisException as mistake:
+        if aggregate and (mistake.getCondition() or "").startswith("MISSING_"):
+            raise TopologyError(f"{step}: {NO_AGGREGATE}") from mistake
+        raise TopologyError(f"{step}: {user_functions.explain(mistake)}") from mistake
+    for operator in _operators(made):
+        kind = operator.nodeName()
+        if kind in OF_SEVERAL_ROWS and not (aggregate and kind == "Aggregate"):
+            raise TopologyError(f"{step}: {OF_SEVERAL_ROWS[kind]}")
+        if _uses_rest(operator):
+            raise TopologyError(f"{step}: {NO_STAR}")
+        if kind == "Aggregate" and any(map(_is_distinct, _all_of(operator.aggregateExpressions()))):
+            raise TopologyError(f"{step}: {NO_DISTINCT}")
+    return made.schema["result"].dataType
+
+
+def _operators(rows: DataFrame) -> Iterator[Any]:
+    """Yield the operators by which Spark makes the rows; there is a single chain of them."""
+    plan = rows._jdf.queryExecution().analyzed()
+    while not plan.children().isEmpty():
+        yield plan
+        plan = plan.children().head()
+
+
+def _uses_rest(operator: Any) -> bool:
+    """Return whether an operator makes something of the column `REST`, and does not only pass it on."""
+    each = _all_of(operator.expressions())
+    return any(REST in one.references().toSeq().mkString(" ") and not one.toString().startswith(REST) for one in each)
+
+
+def _is_distinct(expression: Any) -> bool:
+    """Return whether an expression has a distinct aggregate in it."""
+    if "distinct" not in expression.toString():  # it is also a part of other names, but most have no such text
+        return False
+    if expression.nodeName() == "AggregateExpression" and expression.isDistinct():
+        return True
+    return any(map(_is_distinct, _all_of(expression.children())))
+
+
+def _all_of(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def _may_be_made_up(data_type: T.DataType) -> bool:
+    return MADE_UP.search(data_type.json()) is not None
+
+
+def _names(made: T.DataType, by_place: bool) -> object:
+    """Return what has to be the same each time: the type, without names of fields that are taken by their places."""
+    if by_place and isinstance(made, T.ArrayType) and isinstance(made.elementType, T.StructType):
+        return [field.dataType for field in made.elementType]
+    return made
+
+
+def _unnamed_field(made: T.DataType, step: str) -> TopologyError:
+    found = MADE_UP.search(made.json())
+    name = found[1] if found else "x_1"
+    return TopologyError(
+        f"{step}: the result has a field without a name, for which Spark makes up another one at each start, such as "
+        f"{name}: name it, F.transform(items, lambda item: F.struct(item.alias('item')))."
+    )
 
 
 def check_signature(function: Any, role: str, arguments: Sequence[str], step: str) -> None:

@@ -8,21 +8,20 @@ name.
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.errors import utils as call_sites
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
 
 from streamskit.columns.udf_errors import let_udfs_fail_by_record
 from streamskit.common.errors import TopologyError
-from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt
 
 V = TypeVar("V")
@@ -39,8 +38,6 @@ STRING_METHODS = {
 
 USE_THE_ARGUMENT = "use the function's argument: `lambda v: v`, not F.col('value')."
 
-NO_AGGREGATE = "the function has to return an aggregate, such as F.sum(v.price), and uses v outside of one."
-
 SEVERAL_RECORDS = (
     "the function makes several rows of one, as F.explode does, but each record gets one result here. For several "
     "records give the array itself to flat_map_values: flat_map_values(lambda v: F.split(v, ' '))."
@@ -53,15 +50,12 @@ NEIGHBOURS = (
     "a window function, such as F.row_number, looks at several rows, but the function sees one record at a time here. "
     "Keep what you need of earlier records: group_by_key().aggregate(...), or process(...) with a store."
 )
-OF_SEVERAL_ROWS = {"Generate": SEVERAL_RECORDS, "Aggregate": ONE_RECORD, "Window": NEIGHBOURS}
-"""What is wrong with a function of one record, by the operator that Spark needs for it."""
-
 CONDITIONS = {
     "UNSUPPORTED_GENERATOR": SEVERAL_RECORDS, "UDTF_ALIAS_NUMBER_MISMATCH": SEVERAL_RECORDS,
     "MISSING_GROUP_BY": ONE_RECORD, "MISSING_AGGREGATION": ONE_RECORD,
     "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": NEIGHBOURS,
 }  # fmt: skip
-"""The same by Spark's name of the error, where it refuses the function itself."""
+"""What is wrong with a function of one record, by Spark's name of the error where it refuses the function itself."""
 
 
 class _MistakeError(Exception):
@@ -279,46 +273,7 @@ def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> An
     except TopologyError:
         raise
     except Exception as mistake:
-        raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
-
-
-def result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:
-    """Return the Spark type of `column` over one row, or over all rows if it has to be an aggregate.
-
-    Args:
-        column: made by `apply` from Columns that are called `TRIAL_PREFIX` and a name.
-        inputs: the name and Spark type of each column of the row.
-        step: the operator and where it stands, for the error.
-        aggregate: whether `column` has to be an aggregate such as `F.count("*")`.
-
-    Raises:
-        TopologyError: Spark cannot make sense of the column, or it makes something else than one value of one record.
-    """
-    schema = T.StructType([T.StructField(TRIAL_PREFIX + name, data_type) for name, data_type in inputs.items()])
-    rows = spark_session().createDataFrame([], schema)
-    try:
-        with noting_users_lines_only():
-            column = column.alias("result")
-        made = rows.groupBy().agg(column) if aggregate else rows.select(column)
-    except AnalysisException as mistake:
-        if aggregate and (mistake.getCondition() or "").startswith("MISSING_"):
-            raise TopologyError(f"{step}: {NO_AGGREGATE}") from mistake
-        raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
-    for operator in _operators(made):
-        if operator in OF_SEVERAL_ROWS and not (aggregate and operator == "Aggregate"):
-            raise TopologyError(f"{step}: {OF_SEVERAL_ROWS[operator]}")
-    data_type = made.schema["result"].dataType
-    if TRIAL_PREFIX in data_type.simpleString():
-        raise TopologyError(f"{step}: '*' stands for the columns of a row, and a function has none: {USE_THE_ARGUMENT}")
-    return data_type
-
-
-def _operators(rows: DataFrame) -> Iterator[str]:
-    """Yield the names of the operators by which Spark makes the rows; there is a single chain of them."""
-    plan = rows._jdf.queryExecution().analyzed()
-    while not plan.children().isEmpty():
-        yield plan.nodeName()
-        plan = plan.children().head()
+        raise TopologyError(f"{step}: {explain(mistake)}") from mistake
 
 
 def type_text(data_type: T.DataType) -> str:
@@ -357,7 +312,8 @@ def _kind(result: Any) -> str:
     return "nothing (None)" if result is None else f"a Python {type(result).__name__}"
 
 
-def _explain(mistake: Exception) -> str:
+def explain(mistake: Exception) -> str:
+    """Return what is wrong with a user's function, and how to write it, for what was raised when it was tried."""
     if isinstance(mistake, _MistakeError):
         return str(mistake)
     condition = (mistake.getCondition() or "") if isinstance(mistake, PySparkException) else ""

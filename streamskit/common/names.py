@@ -21,6 +21,10 @@ HUB_VARIABLE = "JUPYTERHUB_USER"
 KAFKAS_OWN = "__"
 """What the names of Kafka's own topics begin with."""
 
+NO_TOPICS_SIGNS = r"[^A-Za-z0-9._-]"
+HUBS_SIGNS = r"[^A-Za-z0-9.]|\.(?=[0-9a-f]{2})"
+"""What of a hub's user is spelled out: for Kafka, names that differ in a dot and an underscore only are the same."""
+
 
 def is_topic_name(name: str) -> bool:
     """Whether Kafka takes it as the name of a topic, so that topics and folders can be named after it.
@@ -72,11 +76,15 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
 def own_prefix() -> str:
     """Return what this user's names begin with on the broker, such as "ann-"; nothing where there is no prefix.
 
-    A character that cannot be part of a topic's name becomes a hyphen, and a prefix that ends in a letter or a digit
-    gets one at its end.
+    One that STREAMSKIT_PREFIX names gets a hyphen if it ends in a letter or a digit, and characters that cannot be part
+    of a topic's name are written as in "_40" for "@". In a hub's name hyphens and underscores are written so as well:
+    its own hyphen is then the only one, so that no user's prefix is another's, or begins with it.
     """
     named = os.environ.get(PREFIX_VARIABLE)
-    prefix = re.sub(r"[^A-Za-z0-9._-]", "-", os.environ.get(HUB_VARIABLE, "") if named is None else named)
+    if named is None:
+        user = _spelled(HUBS_SIGNS, os.environ.get(HUB_VARIABLE, ""))
+        return user and user + "-"
+    prefix = _spelled(NO_TOPICS_SIGNS, named)
     return prefix + "-" if prefix and prefix[-1].isalnum() else prefix
 
 
@@ -93,3 +101,10 @@ def own_name(name: str) -> str:
 def plain_name(name: str) -> str:
     """Return a name without the prefix."""
     return name.removeprefix(own_prefix())
+
+
+def _spelled(signs: str, text: str) -> str:
+    """Return a text with the bytes of some signs in it as two digits each, after an underscore."""
+    return re.sub(
+        signs, lambda sign: "".join(f"_{byte:02x}" for byte in sign[0].encode(errors="surrogateescape")), text
+    )

@@ -10,6 +10,8 @@ PROJECT_VARIABLE = "STREAMSKIT_PROJECT"
 
 PRIVATE = 0o700
 
+ELSEWHERE = f"work in a folder that you may write to; {PROJECT_VARIABLE} can name one."
+
 
 def is_own(path: Path) -> bool:
     """Whether a file or folder belongs to this user, or does not exist; a link and its target both have to.
@@ -22,7 +24,7 @@ def is_own(path: Path) -> bool:
         if path.lstat().st_uid != os.geteuid():
             return False
         return path.stat().st_uid == os.geteuid()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:  # one that we may not even look at
         return False
@@ -38,9 +40,13 @@ def check_own(*paths: Path) -> None:
     """Make sure that files or folders that are about to be trusted belong to this user.
 
     Raises:
-        SetupError: one of them is another user's, and `STREAMSKIT_PROJECT` does not name it.
+        SetupError: one of them is another user's, and `STREAMSKIT_PROJECT` does not name it; or it is to be in a file.
     """
     for path in paths:
+        if (file := _file_above(path)) is not None:
+            raise SetupError(
+                f"{path} cannot be there: {file} is a file, where a folder should be. Move it away, or {ELSEWHERE}"
+            )
         if not is_own(path) and not is_named(path):
             raise SetupError(
                 f"{path} belongs to {_owner(path)}, not to you, and its author could run code in your name. "
@@ -52,10 +58,27 @@ def make_private(folder: Path) -> None:
     """Make a folder that only this user can look into, unless it is there.
 
     Raises:
-        SetupError: it is there, and is another user's.
+        SetupError: it is there, and is another user's; or it cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
     check_own(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    except FileExistsError:
+        raise SetupError(f"{folder} is a file, where a folder should be. Move it away, or {ELSEWHERE}") from None
+    except OSError as error:
+        raise SetupError(f"The folder {folder} cannot be made ({error.strerror}): {ELSEWHERE}") from error
+    check_own(folder)
+
+
+def _file_above(path: Path) -> Path | None:
+    """Return the file that stands where a path needs a folder, if there is one."""
+    try:
+        path.lstat()
+    except NotADirectoryError:
+        return next((parent for parent in path.parents if parent.is_file()), path.parent)
+    except OSError:
+        pass
+    return None
 
 
 def _owner(path: Path) -> str:

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from filelock import FileLock, Timeout
 
 from streamskit.broker import find_shared_broker, shared_broker, stop_shared_broker
+from streamskit.broker.shared import check_answers
 from streamskit.common.errors import SetupError, StreamsKitError
 from streamskit.common.paths import project_dir, state_dir
 from streamskit.environment.archives import archives_are_here
@@ -63,6 +65,7 @@ def prepare(arguments: Sequence[str] = (), progress: TellProgress = print) -> La
         progress("Starting a Kafka broker ...")
     with _timed("Kafka broker", progress):
         broker = running or shared_broker()
+        check_answers(broker)
     folder, notebook = project_dir(), first_notebook(project_dir())
     return Lab(
         command=(sys.executable, "-m", "jupyterlab", *arguments),
@@ -85,6 +88,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if {"-h", "--help"} & set(words):
         _say_options()
         return 0
+    with _noted() as own:
+        return _open(words, own)
+
+
+def _open(words: Sequence[str], own: FileLock) -> int:
     try:
         lab = prepare(words)
     except StreamsKitError as error:
@@ -100,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(lab)
     finally:
-        _leave(lab)
+        _leave(lab, own)
 
 
 def _say_options() -> None:
@@ -136,9 +144,34 @@ def _keep_classes(lab: Lab) -> None:
         made.wait()
 
 
-def _leave(lab: Lab) -> None:
+def _noted() -> FileLock:
+    """Return the lock that a lab holds as long as it runs, on a file of its own, by which others know of it."""
+    folder = state_dir() / "jupyter" / "labs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{os.getpid()}.lock", thread_local=False)
+
+
+def _others_run(own: FileLock) -> bool:
+    """Whether another lab of this project runs; the files of those that have ended go."""
+    for path in Path(own.lock_file).parent.glob("*.lock"):
+        if path != Path(own.lock_file):
+            try:
+                with FileLock(path, timeout=0, thread_local=False):
+                    path.unlink(missing_ok=True)
+            except Timeout:
+                return True
+    return False
+
+
+def _leave(lab: Lab, own: FileLock) -> None:
     if not lab.started_broker:
         print(f"The Kafka broker at {lab.bootstrap_servers} was running before and goes on.")
+        return
+    if _others_run(own):
+        print(
+            f"The Kafka broker at {lab.bootstrap_servers} goes on, as another lab of this project uses it; "
+            "`python -m streamskit broker stop` stops it."
+        )
         return
     try:
         stop_shared_broker()

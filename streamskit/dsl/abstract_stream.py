@@ -16,7 +16,7 @@ from streamskit.serdes import Serde, Serdes
 from streamskit.topology.nodes import Node
 
 ColumnFunction = Callable[..., Any]
-"""Takes Columns and returns one: `lambda v: v.price * v.size`."""
+"""Takes Columns and returns one: `lambda v: v.price * v.size`. It has its arguments only: no `F.col("price")`."""
 
 PythonFunction = Callable[..., Any]
 """Takes plain Python values and returns one: `lambda aggregate, value: aggregate + value`."""
@@ -76,9 +76,9 @@ class AbstractStream:
         spark_session()  # neither a type nor a Column can be made without a session
         return {"key": self._node.key.data_type, "value": self._node.value.data_type}
 
-    def _result_type(self, function: ColumnFunction, operator: str, name: str) -> T.DataType:
-        """Try a user's function on Columns of the right types, and return the type it makes."""
-        return type_inference.infer_type(function, self._inputs(), self._step(operator, name))
+    def _result_type(self, function: ColumnFunction, operator: str, name: str, by_place: bool = False) -> T.DataType:
+        """Try a user's function on Columns of the right types, and return the type it makes; see `infer_type`."""
+        return type_inference.infer_type(function, self._inputs(), self._step(operator, name), by_place=by_place)
 
     def _joined_serde(self, joiner: ColumnFunction, other: "AbstractStream", operator: str, name: str) -> Serde:
         """Try a joiner on Columns of the two values, or of key and values, and return the serde of its result."""

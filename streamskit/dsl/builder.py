@@ -1,33 +1,28 @@
 """`StreamsBuilder`: where a program starts, and where its nodes get their names."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
-
-from pyspark.sql import types as T
 
 from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.processor import Processor
 from streamskit.api.streams_config import StreamsConfig
-from streamskit.api.timestamp_extractor import TimestampExtractor
-from streamskit.columns import type_inference
+from streamskit.columns.timestamps import Timestamps, check_extractor
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import ColumnFunction
 from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.kstream import KStream
 from streamskit.dsl.ktable import KTable
 from streamskit.dsl.materialized import Materialized, table_store
 from streamskit.dsl.repartition import keep_null_keys
 from streamskit.dsl.table_joins import GlobalKTable
-from streamskit.serdes import Serde, Serdes, require_serde
+from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
 from streamskit.topology import Topology, nodes
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import check_topic, names_or_pattern, offset_reset, read_twice, readers_of
-
-Timestamps = TimestampExtractor | ColumnFunction
+from streamskit.topology.source_topics import check_topic, names_or_pattern, offset_reset, read_twice, readers_of
+from streamskit.topology.suppliers import check_supplier
 
 
 class StreamsBuilder:
@@ -47,7 +42,7 @@ class StreamsBuilder:
 
     def stream(
         self,
-        *topics: str | re.Pattern[str],
+        *topics: str | re.Pattern[str] | Collection[str],
         key: Serde | None = None,
         value: Serde | None = None,
         timestamps: Timestamps | None = None,
@@ -61,7 +56,8 @@ class StreamsBuilder:
         partitions stops the application with an error. The application's own internal topics never match.
 
         Args:
-            topics: the topics' names; or one compiled pattern, `re.compile("orders-.*")`.
+            topics: what it reads: their names, one after the other or as a list, tuple or set; or one compiled pattern,
+                `re.compile("orders-.*")`.
             key: the serde of the keys; text by default.
             value: the serde of the values; text by default.
             timestamps: where a record's time comes from: a `TimestampExtractor`, or a Column function of the value
@@ -71,9 +67,10 @@ class StreamsBuilder:
                 `AutoOffsetReset.by_duration("1 hour")`; as its config says when not given.
 
         Raises:
-            TopologyError: no topic is named, or none can have the name given; one is already read in another way; a
-                pattern has flags or is not alone; or `auto_offset_reset` is not known.
+            TopologyError: no topic is named, or none can have the name given; one is named twice, or already read in
+                another way; a pattern has flags or is not alone; or `auto_offset_reset` is not known.
 
+        >>> sales = builder.stream(["shop-sales", "web-sales"])
         >>> orders = builder.stream(re.compile("orders-.*"))
         >>> payments = builder.stream("payments", value=Serdes.json("customer string, amount double, time long"))
         >>> by_payday = builder.stream("paydays", value=Serdes.json("time long"), timestamps=lambda v: v.time)
@@ -87,7 +84,7 @@ class StreamsBuilder:
             check_topic(topic, f"stream() at {call_site()}")
         name = self._graph.name_for("KSTREAM-SOURCE", name)
         serdes = key or Serdes.string(), value or Serdes.string()
-        extractor = self._extractor(timestamps, *serdes, name)
+        extractor = check_extractor(timestamps, *serdes, f"timestamps= ({name}) at {call_site()}")
         source = nodes.Source(name, (), *serdes, call_site(), topics=named, timestamps=extractor, pattern=pattern)
         reset = offset_reset(auto_offset_reset, f"stream() at {call_site()}")
         source = replace(source, auto_offset_reset=reset)
@@ -205,7 +202,7 @@ class StreamsBuilder:
         Args:
             store: made by `Stores`; it has no changelog, as the topic is all that it takes to rebuild it.
             topic: the topic's name.
-            processor: a subclass of `Processor`, or a function that makes one.
+            processor: a subclass of `Processor`, or a function that makes a new one each time.
             key: the serde of the topic's keys; text by default.
             value: the serde of the topic's values; text by default.
             timestamps: where a record's time comes from, as in `stream`.
@@ -213,7 +210,7 @@ class StreamsBuilder:
 
         Raises:
             TopologyError: no topic can have this name, the topic is already read, the store's name is taken, or
-                `processor` cannot be called.
+                `processor` does not make a new `Processor` each time it is called.
 
         >>> class UpperCase(Processor):
         ...     def process(self, record):
@@ -229,8 +226,8 @@ class StreamsBuilder:
         graph, serdes = self._graph, (key or Serdes.string(), value or Serdes.string())
         source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
         processor_name = graph.name_for("KTABLE-SOURCE", name)
-        type_inference.check_signature(processor, "processor", (), f"add_global_store('{store.name}') at {call_site()}")
-        extractor = self._extractor(timestamps, *serdes, source_name)
+        check_supplier(processor, Processor, f"add_global_store('{store.name}') at {call_site()}")
+        extractor = check_extractor(timestamps, *serdes, f"timestamps= ({source_name}) at {call_site()}")
         graph.add(nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor)
         kept = store.with_logging(False)
         graph.add(nodes.GlobalProcess, processor_name, (source_name,), *serdes, supplier=processor, store=kept)
@@ -279,28 +276,10 @@ class StreamsBuilder:
         store_name = materialized.name or graph.store_name(f"{topic}-")
         source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
         row_name = graph.name_for("KTABLE-SOURCE", name)
-        extractor = self._extractor(timestamps, *serdes, source_name)
+        extractor = check_extractor(timestamps, *serdes, f"timestamps= ({source_name}) at {call_site()}")
         graph.add(
             nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor, auto_offset_reset=reset
         )
         node: Node = graph.add(kind, row_name, (source_name,), *serdes)
         graph.store_on_demand(node, table_store(materialized, store_name, *serdes))
         return node
-
-    def _extractor(
-        self, timestamps: Timestamps | None, key: Serde, value: Serde, name: str
-    ) -> TimestampExtractor | None:
-        if timestamps is None or (isinstance(timestamps, TimestampExtractor) and timestamps.extract is None):
-            return timestamps
-        extractor = timestamps if isinstance(timestamps, TimestampExtractor) else TimestampExtractor.of(timestamps)
-        step = f"timestamps= ({name}) at {call_site()}"
-        require_serde(key, f"{step}: key=")
-        require_serde(value, f"{step}: value=")
-        inputs = {"key": key.data_type, "value": value.data_type}
-        result = type_inference.infer_type(extractor.extract, inputs, step)  # type: ignore[arg-type]
-        if not isinstance(result, T.IntegralType):
-            raise TopologyError(
-                f"{step}: the function has to return milliseconds since 1970 as a whole number, but returns a "
-                f"{result.simpleString()}. For a timestamp write F.unix_millis(v.time)."
-            )
-        return extractor

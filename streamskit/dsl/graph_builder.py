@@ -11,7 +11,8 @@ from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import brought_stores, check_can_be_used, check_is_free
+from streamskit.topology.suppliers import brought_stores
+from streamskit.topology.wiring import check_can_be_used, check_is_free
 
 
 class GraphBuilder:

@@ -7,7 +7,7 @@ from streamskit.api.processor import FixedKeyProcessor, Processor
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
-from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
 from streamskit.dsl.aggregations import Grouping
 from streamskit.dsl.grouped_stream import KGroupedStream
 from streamskit.dsl.ktable import KTable
@@ -18,10 +18,14 @@ from streamskit.dsl.stream_joins import StreamJoins
 from streamskit.serdes import Serde, Serdes, SessionWindowedSerde, TimeWindowedSerde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
+from streamskit.topology.suppliers import check_supplier
 
 
 class KStream(StatelessTransformations, StreamJoins):
     """A stream of records, each independent of those before it.
+
+    Most steps take a Column function, such as `lambda v: v.price * v.size`. It is called with the value, or with key
+    and value, as Columns, and sees nothing else: no `F.col("price")` and no `"*"`.
 
     Every step takes a `name=` of your own for its node. Mirrors `org.apache.kafka.streams.kstream.KStream`.
     """
@@ -44,23 +48,27 @@ class KStream(StatelessTransformations, StreamJoins):
         that table, which it can then only read, or if the table is joined with another table.
 
         Args:
-            processor: a subclass of `Processor`, or a function that makes one; each task has its own. It may bring
-                stores along, which its static method `stores` returns.
+            processor: a subclass of `Processor`, or a function that makes a new one each time, as each task has its
+                own. It may bring stores along, which its static method `stores` returns.
             stores: what it may use: stores made by `Stores`, or names of those that were added or that tables keep.
             key: the serde of the keys that it forwards; by default that of this stream.
             value: the serde of the values, likewise.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: `processor` cannot be called, or there is no such store.
+            TopologyError: `processor` does not make a new `Processor` each time it is called, or there is no such
+                store.
 
         >>> lines.process(Shout).to("loud-lines")
 
         Mirrors `KStream#process`; Spark's `transformWithState`.
         """
-        name, fields = self._processing("KSTREAM-PROCESSOR", processor, stores, "process", name)
+        name = self._processor_name("KSTREAM-PROCESSOR", name)
+        step = self._step("process", name)
+        check_supplier(processor, Processor, step, FixedKeyProcessor)
+        fields = self._graph.stores_for(processor, stores, step)
         key, value = key or self._node.key, value or self._node.value
-        return self._rekeyed_by(nodes.Process, name, key=key, value=value, **fields)
+        return self._rekeyed_by(nodes.Process, name, key=key, value=value, supplier=processor, **fields)
 
     def process_values(
         self,
@@ -72,30 +80,29 @@ class KStream(StatelessTransformations, StreamJoins):
         """Give the records to a processor that leaves their keys alone, so that nothing has to be repartitioned.
 
         Args:
-            processor: a subclass of `FixedKeyProcessor`, or a function that makes one; each task has its own. It may
-                bring stores along, as in `process`.
+            processor: a subclass of `FixedKeyProcessor`, or a function that makes a new one each time, as each task
+                has its own. It may bring stores along, as in `process`.
             stores: what it may use, as in `process`.
             value: the serde of the values that it forwards; by default that of this stream.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: `processor` cannot be called, or there is no such store.
+            TopologyError: `processor` does not make a new `FixedKeyProcessor` each time it is called, or there is no
+                such store.
 
         >>> lines.process_values(Length, value=Serdes.integer()).to("lengths")
 
         Mirrors `KStream#processValues`.
         """
-        name, fields = self._processing("KSTREAM-PROCESSVALUES", processor, stores, "process_values", name)
-        return self._next(nodes.Process, name, value=value or self._node.value, **fields)
+        name = self._processor_name("KSTREAM-PROCESSVALUES", name)
+        step = self._step("process_values", name)
+        check_supplier(processor, FixedKeyProcessor, step)
+        fields = self._graph.stores_for(processor, stores, step)
+        return self._next(nodes.Process, name, value=value or self._node.value, supplier=processor, **fields)
 
-    def _processing(
-        self, prefix: str, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str | None
-    ) -> tuple[str, dict[str, Any]]:
+    def _processor_name(self, prefix: str, name: str | None) -> str:
         # Unlike for any other step, a user's name for a processor uses up no number.
-        name = self._graph.name_for(prefix) if name is None else check_name(name)
-        step = self._step(operator, name)
-        type_inference.check_signature(processor, "processor", (), step)
-        return name, {"supplier": processor, **self._graph.stores_for(processor, stores, step)}
+        return self._graph.name_for(prefix) if name is None else check_name(name)
 
     # ---- one stream of several, several of one -----------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from streamskit.serdes import Serde, Serdes, SessionWindowedSerde, TimeWindowedS
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
+from streamskit.topology.suppliers import check_supplier
 
 if TYPE_CHECKING:
     from streamskit.dsl.kstream import KStream
@@ -104,15 +105,16 @@ class KTable(TableJoins):
         unless `materialized` keeps the rows.
 
         Args:
-            transformer: a subclass of `ValueTransformerWithKey`, or a function that makes one; each task has its own.
-                It may bring stores along, as in `KStream.process`.
+            transformer: a subclass of `ValueTransformerWithKey`, or a function that makes a new one each time, as each
+                task has its own. It may bring stores along, as in `KStream.process`.
             stores: what it may use: stores made by `Stores`, or names of those that were added to the builder.
             materialized: the name of the store that keeps the result's rows, to query it.
             value: the serde of the new values; by default that of this table.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: `transformer` cannot be called, there is no such store, or the store is a table's.
+            TopologyError: `transformer` does not make a new `ValueTransformerWithKey` each time it is called, there is
+                no such store, or the store is a table's.
 
         >>> counts = Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())
         >>> customers.map_values(lambda v: v.city).transform_values(Numbered, [counts], "numbered-cities")
@@ -122,7 +124,7 @@ class KTable(TableJoins):
         materialized = Materialized.of(materialized)
         name = self._graph.name_for("KTABLE-TRANSFORMVALUES", name)
         step = self._step("transform_values", name)
-        type_inference.check_signature(transformer, "transformer", (), step)
+        check_supplier(transformer, ValueTransformerWithKey, step)
         given = self._graph.stores_for(transformer, stores, step)
         if tables := given["reads"]:
             raise TopologyError(

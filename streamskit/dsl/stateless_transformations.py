@@ -15,7 +15,7 @@ from streamskit.dsl.repartition import RepartitionableStream
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import check_topic
+from streamskit.topology.source_topics import check_topic
 
 
 class StatelessTransformations(RepartitionableStream):
@@ -267,7 +267,7 @@ class StatelessTransformations(RepartitionableStream):
         return self._next(nodes.SideEffect, name, action=action)
 
     def _element_type(self, mapper: ColumnFunction, operator: str, name: str) -> T.DataType:
-        result = self._result_type(mapper, operator, name)
+        result = self._result_type(mapper, operator, name, by_place=operator == "flat_map")
         if not isinstance(result, T.ArrayType):
             raise TopologyError(
                 f"{self._step(operator, name)}: the function has to return an array, but returns a "

@@ -133,6 +133,7 @@ def _spark() -> tuple[Status, str, str]:
 
 def _jars() -> tuple[Status, str, str]:
     if jars.jars_are_here():
+        jars.check_jars()
         return "ok", f"Kafka and its Spark connector are in {cache_dir() / 'jars'}.", ""
     jars.ask_repository()
     return (

@@ -99,6 +99,17 @@ def jars_are_here() -> bool:
     return _folder().is_dir() and _extension().is_file()
 
 
+def check_jars() -> None:
+    """Make sure that the jars that were fetched are whole.
+
+    Raises:
+        SetupError: one is missing, differs, or was added.
+
+    >>> check_jars()  # doctest: +SKIP
+    """
+    checksums.verify(_folder(), CHECKSUMS)
+
+
 def ask_repository() -> None:
     """Fetch one small jar, to see whether the Maven repository can be reached.
 

@@ -20,6 +20,7 @@ from streamskit.environment.spark_processes import (
     executor_settings,
     is_local,
     is_on_this_machine,
+    let_workers_import,
     spark_home,
     started_from,
 )
@@ -123,6 +124,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     from streamskit.environment import spark_java
     from streamskit.jvm import remember_functions
 
+    spark_java.end_interrupted_calls_alone()
     with _starting:
         if spark_java.has_ended():
             spark_java.forget()
@@ -134,6 +136,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         master = master or os.environ.get(MASTER_VARIABLE)
         if running is not None:
             _check_master(running, master)
+            let_workers_import(running.sparkContext)
             return running
         master = master or "local[*]"
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
@@ -147,12 +150,13 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
         forget_old_logs()
-        with _stderr_to(spark_log()), started_from(spark_home(master)):
+        with _stderr_to(spark_log()), started_from(spark_home(master)), spark_java.ended_unless_ready():
             try:
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
                 raise SetupError(f"Spark did not start: {failure} Java's output is in {spark_log()}.") from failure
         remember_functions()
+        let_workers_import(session.sparkContext)
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session

@@ -1,10 +1,15 @@
 """The Java process of Spark: whether it still runs, what to say of one that has ended, and how to get another one."""
 
 import gc
+import os
 import signal
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+import psutil
+from py4j.clientserver import ClientServerConnection
+from py4j.java_gateway import GatewayConnection
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -17,6 +22,72 @@ LOST = (Py4JNetworkError, ConnectionError)
 
 END_SECONDS = 2.0
 """How long a process may take to end after its connections have closed, in seconds."""
+
+STARTED_BY_PYSPARK = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""The environment variable by which PySpark tells the Java that it starts where to write how it is reached."""
+
+
+def end_interrupted_calls_alone() -> None:
+    """Have a call of Spark that is interrupted, as by Ctrl-C, close its own connection, and no other thread's.
+
+    Otherwise py4j asks Java to close it, by the ports at its two ends, and Java closes all that have one of the two: at
+    its own end that is every connection, so the calls under way in all other threads would fail.
+    """
+
+    def shutdown_socket(connection: ClientServerConnection | GatewayConnection, *ports: int) -> None:
+        connection.close()
+
+    for kind in (ClientServerConnection, GatewayConnection):
+        kind.shutdown_socket = shutdown_socket
+
+
+@contextmanager
+def ended_unless_ready() -> Iterator[None]:
+    """End the Java that PySpark starts inside if the start fails or is interrupted, as by Ctrl-C.
+
+    PySpark forgets it then. Java would not notice that this process ends before it has told how it is reached.
+    """
+    before = {each.pid for each in _started_by_pyspark()}
+    try:
+        yield
+    except BaseException:
+        started = [each for each in _started_by_pyspark() if each.pid not in before]
+        _end(started)
+        if getattr(getattr(SparkContext._gateway, "proc", None), "pid", None) in {each.pid for each in started}:
+            forget()
+        raise
+
+
+def end() -> None:
+    """End Spark and its Java, if this process has started one; a later session starts another."""
+    if (gateway := SparkContext._gateway) is None:
+        return
+    if SparkContext._active_spark_context is not None:
+        with suppress(*LOST):
+            SparkContext._active_spark_context.stop()
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is not None:
+        _end([each for each in _started_by_pyspark() if each.pid == process.pid])
+        process.wait()
+    forget()
+
+
+def _started_by_pyspark() -> list[psutil.Process]:
+    """Return this process's children that PySpark has started, each with those of its own."""
+    found = []
+    for child in psutil.Process(os.getpid()).children():
+        with suppress(psutil.Error):
+            if STARTED_BY_PYSPARK in child.environ():
+                found += [child, *child.children(recursive=True)]
+    return found
+
+
+def _end(processes: list[psutil.Process]) -> None:
+    """Kill processes, and wait until they have ended."""
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(processes, END_SECONDS)
 
 
 def has_ended(seconds: float = 0.0) -> bool:

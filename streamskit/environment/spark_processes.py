@@ -5,12 +5,18 @@ import os
 import re
 import site
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streamskit.common.paths import cache_dir
 from streamskit.environment.jars import pyspark_jars
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 HOME_VARIABLE = "SPARK_HOME"
 LINKED = ("bin", "jars")
@@ -96,12 +102,34 @@ def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Return where other Python processes find what this one imports: its folder, streamskit, and PYTHONPATH."""
-    own = Path(__file__).parents[2]
+    """Return where other Python processes find what this one imports: its folder, PYTHONPATH, more of `sys.path`."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return os.pathsep.join(dict.fromkeys(filter(None, [str(Path.cwd()), *named, *_unless_installed(own)])))
+    own = str(Path(__file__).parents[2])
+    found = [str(Path.cwd()), *named, *further_path(), *([] if _is_found_anyway(own) else [own])]
+    return os.pathsep.join(dict.fromkeys(filter(None, found)))
 
 
-def _unless_installed(folder: Path) -> list[str]:
-    """Return a folder unless it is one where Python keeps its packages: those it finds by itself."""
-    return [] if folder.is_relative_to(sys.prefix) else [str(folder)]
+def further_path() -> list[str]:
+    """Return what of `sys.path` another Python does not have by itself: a script's folder, and what was inserted."""
+    found = [str(Path(each).absolute()) for each in sys.path if not each.endswith(".jar")]
+    return [each for each in dict.fromkeys(found) if not _is_found_anyway(each) and Path(each).exists()]
+
+
+def let_workers_import(context: "SparkContext") -> None:
+    """Let Spark's Python workers import from where this process does now, which a notebook may change at any time.
+
+    Spark gives them names of files with each function, and they join these to a folder: a whole path stays as it is.
+    """
+    names = [name for name in context._python_includes or () if not Path(name).is_absolute()]
+    context._python_includes = [*names, *reversed(further_path())]  # workers insert each before the last one
+
+
+def _is_found_anyway(path: str) -> bool:
+    """Whether a path is where Python keeps its own modules, packages and commands."""
+    return any(Path(path).is_relative_to(place) for place in _own_places())
+
+
+@cache
+def _own_places() -> list[str]:
+    kept = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")]
+    return [*kept, *site.getsitepackages(), site.getusersitepackages()]

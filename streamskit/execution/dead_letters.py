@@ -36,7 +36,8 @@ from streamskit.api.error_handlers import (
     ask,
     fitting,
 )
-from streamskit.api.processor import Headers, Record
+from streamskit.api.headers import Headers
+from streamskit.api.processor import Record
 from streamskit.common.errors import StreamsError
 from streamskit.execution.dropped_records import once, tell_dropped, tell_quotes
 from streamskit.execution.outcomes import Write

@@ -185,8 +185,8 @@ def _forwarded(
     alternatives = []
     for place, port in enumerate(ports):
         record, steps = taken(place, port.key, port.value), Steps(plan, guard, chances=chances)
-        if port.child is None:
-            made = [steps.hand_over(port.processor, record)]
+        if port.handover:
+            made = [steps.hand_over(port.processor, record, port.handover)]
         else:
             made = steps.step(port.child, record, replace(port.processor, key=port.key, value=port.value))
         outcomes += made

@@ -14,6 +14,10 @@ from streamskit.execution.record_columns import Datum, RecordColumns
 BY_CHANCE = re.compile(r"(?<![\w.])(monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid)\(")
 """Spark's functions that give something else each time they are called, as a Column shows them."""
 
+LONG = 5_000
+"""From how many characters on a Column is computed ahead. A table's filter uses its value three times, so a chain of
+them, written out, would be three times as long with each step, and so would be Spark's time to plan it."""
+
 
 def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
     """Return a frame, with more columns, that Spark computes before whatever follows.
@@ -82,9 +86,9 @@ def _typed(datum: Datum, column: Column) -> Datum:
 
 @dataclass
 class Chances:
-    """Columns with functions such as `F.rand()`, which would give each consumer of a record something else.
+    """Columns that a frame computes before what uses them: those that chance decides, and long ones.
 
-    Kafka Streams calls a function once for each record, so a frame has to compute these before their consumers.
+    Kafka Streams calls a function once for each record; `F.rand()` would give each consumer of a record something else.
     `condition` says which rows of the frame are such records, if not all.
     """
 
@@ -94,15 +98,24 @@ class Chances:
     _branches: list[tuple[str, RecordColumns, Column]] = field(default_factory=list)
 
     def taken_once(self, given: RecordColumns, made: RecordColumns) -> RecordColumns:
-        """Return what a step made of a record, with the Columns of chance in it replaced by the frame's."""
+        """Return what a step made of a record, with such Columns in it replaced by the frame's."""
         for part in ("key", "value", "old"):
             datum: Datum | None = getattr(made, part)
-            if datum is not None and datum is not getattr(given, part) and is_by_chance(datum.typed):
-                taken: Any = {part: Datum(self._add(datum.typed, given))}
+            if datum is not None and datum is not getattr(given, part):
+                taken: Any = {part: self._datum(datum, given)}
                 made = replace(made, **taken)
         if made.condition is not None and made.condition is not given.condition and is_by_chance(made.condition):
             made = replace(made, condition=self._add(made.condition, given))
         return made
+
+    def _datum(self, datum: Datum, record: RecordColumns) -> Datum:
+        if is_by_chance(datum.typed):
+            return Datum(self._add(datum.typed, record))
+        if is_long(datum.typed):
+            datum = replace(datum, typed=self._add(datum.typed, record))
+        if datum.raw is not None and is_long(datum.raw):
+            datum = replace(datum, raw=self._add(datum.raw, record))
+        return datum
 
     def branch(self, split: str, record: RecordColumns, number: Column) -> Column:
         """Return the number of the branch that a record takes after the node `split`, the same for each branch."""
@@ -114,7 +127,7 @@ class Chances:
 
     def _add(self, column: Column, record: RecordColumns) -> Column:
         """Have the frame compute a Column for the records that are kept, and return it as a column of the frame."""
-        name = f"by_chance_{next(self._numbers)}"
+        name = f"ahead_{next(self._numbers)}"
         for condition in (record.condition, self.condition):
             column = column if condition is None else F.when(condition, column)
         self._columns[name] = column
@@ -130,5 +143,15 @@ class Chances:
 
 def is_by_chance(column: Column) -> bool:
     """Return whether Spark might compute a Column differently each time."""
+    return BY_CHANCE.search(_text(column)) is not None
+
+
+def is_long(column: Column) -> bool:
+    """Return whether a Column is too long to be written out wherever the next step uses it."""
+    return len(_text(column)) > LONG
+
+
+def _text(column: Column) -> str:
     inside: Any = column._jc  # a Column of ours has no text of its own: it refuses to be put into an f-string
-    return BY_CHANCE.search(inside.toString()) is not None
+    text: str = inside.toString()
+    return text

@@ -52,7 +52,13 @@ CLOCK = -2
 """The port of a row that moves the wall clock of a test driver."""
 
 BEGIN = -4
-"""The port of a row that says where the rows after it come from: in `topic`, and partition and offset in `other`."""
+"""The port of a row that says which record the rows after it come from.
+
+Its topic is in `topic`, and beyond the first stage its partition and offset are in `other_old`.
+"""
+
+SOURCE = -6
+"""The port of a row that says the same where that record began earlier, and the rows after it were held back."""
 
 TIME_UNDECIDED = b"time undecided"
 """Stands in `other` of a `BEGIN` row whose record gets its time from an operator."""

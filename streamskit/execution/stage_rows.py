@@ -17,12 +17,13 @@ from streamskit.execution.row_format import (
     PORT,
     RESULTS,
     SEQUENCE,
+    SOURCE,
     TASK,
     TIMESTAMP,
     Row,
 )
 from streamskit.operators import ERROR_ROW, Output
-from streamskit.operators.records import SourceRecord
+from streamskit.operators.records import BEGIN_ROW, SOURCE_ROW
 
 if TYPE_CHECKING:  # it takes a while to import, and every module with a stage imports this one
     import pyarrow as pa
@@ -38,8 +39,8 @@ class StageInputs:
     `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
     origins come before others. The first stage of a query knows the `topics` by origin; every stage has the `tasks` by
     partition and the number of its `sub_topology`. `begins_apart` says that each record has a `BEGIN` row; otherwise
-    its first row serves as that. `is_timed` says that an operator has to see every record, and `tells` that one in a
-    later stage does.
+    its first row serves as that. `is_timed` says that an operator of this stage or a later one has to see every record,
+    and `tells` that one of a later stage does.
     """
 
     ports: dict[int, tuple[int, int]]
@@ -62,6 +63,10 @@ CHUNK_BYTES = 4 * 1024 * 1024
 
 OUTPUTS = 20
 """How many outputs of a task are taken at once: enough for few calls, but never many large ones in memory."""
+
+
+NO_RESULTS = {ERROR_ROW: FINISHED, BEGIN_ROW: BEGIN, SOURCE_ROW: SOURCE}
+"""The ports of outputs that are not an operator's results."""
 
 
 class StageResults:
@@ -88,7 +93,7 @@ class StageResults:
             some = outputs[start : start + OUTPUTS]
             operators, *parts, times, headers = zip(*some, strict=True)
             size = sum(sum(map(len, filter(None, values))) for values in parts)
-            if ERROR_ROW in operators or self._bytes + size >= CHUNK_BYTES:
+            if min(operators) < 0 or self._bytes + size >= CHUNK_BYTES:
                 for output in some:
                     self._take_one(output)
             else:
@@ -102,23 +107,18 @@ class StageResults:
 
     def _take_one(self, output: Output) -> None:
         operator, *values = output
-        topic, port = None, FINISHED
-        if operator != ERROR_ROW:
+        topic = None
+        if operator >= 0:
             port = self._ports[operator]
-        elif (name := output.other) is not None:
-            values[OTHER - KEY], topic = None, name.decode()
+        else:
+            port, name = NO_RESULTS[operator], output.other
+            values[OTHER - KEY], topic = None, None if name is None else name.decode()
         self.pass_on((port, topic, *values))
 
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
         self._add((*row[:TASK], self._task, SEQUENCE, self._count, 0))
         self._count += 1
-
-    def begin(self, source: SourceRecord) -> None:
-        """Mark, for later stages, where the rows that follow come from."""
-        where = f"{source.partition} {source.offset}".encode()
-        time, key, value, headers = source[3:]
-        self.pass_on((BEGIN, source.topic, key, value, None, where, None, time, headers))
 
     def count_dropped(self, dropped: dict[int, int]) -> None:
         """Report how many records each operator dropped."""

@@ -119,14 +119,14 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     levels = {number: slot.level for number, slot in enumerate(plan.operators)}
     every = plan.options.handlers.ask_for_sources
     timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.punctuates]
-    level = levels[numbers[0]]
+    level, last_timed = levels[numbers[0]], max(timed, default=0)
     later = StageInputs(
         ports,
         single=True,
         tasks=tasks,
         sub_topology=plan.number,
-        is_timed=level in timed,
-        tells=max(timed, default=0) > level,
+        is_timed=last_timed >= level,
+        tells=last_timed > level,
     )
     if level > min(levels.values()):
         return later
@@ -136,7 +136,6 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
         first=frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics),
         topics=tuple(plan.topics),
         begins_apart=plan.tells_beginnings,
-        is_timed=bool(timed),
     )
 
 

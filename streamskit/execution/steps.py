@@ -84,15 +84,14 @@ class Steps:
                 outcomes += self._still_open(node, record)
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
                 return [*outcomes, *replace(self, gets="all but lookups")._pass_on(node, record)]
-            if node.name in self.plan.handovers:
-                outcomes.append(self.hand_over(node, record))
+            outcomes += [self.hand_over(node, record, topic) for topic in self.plan.topics_between(node)]
         if isinstance(node, TableGroupBy):
             return [*outcomes, *self._regroup(node, record)]
         return [*outcomes, *self._pass_on(node, record)]
 
-    def hand_over(self, node: Node, record: RecordColumns) -> Outcome:
-        """Return the write to the topic from which other queries of the sub-topology read what `node` passes on."""
-        return replace(_written(record, self.plan.handovers[node.name], node), partition=self._own_partition)
+    def hand_over(self, node: Node, record: RecordColumns, topic: str) -> Outcome:
+        """Return the write to a topic from which another query of the sub-topology reads what `node` passes on."""
+        return replace(_written(record, topic, node), partition=self._own_partition)
 
     def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a record in the steps that follow a node."""

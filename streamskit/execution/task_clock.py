@@ -11,16 +11,18 @@ from streamskit.execution.row_format import (
     KEY,
     ORIGIN,
     OTHER,
+    OTHER_OLD,
     PORT,
     POSITION,
+    SOURCE,
     TIME_UNDECIDED,
     TIMESTAMP,
     TOPIC,
     VALUE,
     Row,
 )
-from streamskit.execution.stage_rows import StageInputs, StageResults
-from streamskit.operators.records import SourceRecord
+from streamskit.execution.stage_rows import StageInputs
+from streamskit.operators.records import NO_SOURCE, SourceRecord
 
 
 class TaskClock:
@@ -29,8 +31,8 @@ class TaskClock:
     Mirrors what `org.apache.kafka.streams.processor.internals.StreamThread` does between two records.
     """
 
-    def __init__(self, stage: operators.StreamTask, made: StageResults, inputs: StageInputs, task: int) -> None:
-        self._stage, self._made, self._inputs = stage, made, inputs
+    def __init__(self, stage: operators.StreamTask, inputs: StageInputs, task: int) -> None:
+        self._stage, self._inputs = stage, inputs
         self._partition = inputs.tasks.index(task) if inputs.tasks else -1
         self._place: Any = None
         stage.open_punctuating()
@@ -49,9 +51,10 @@ class TaskClock:
                 self._stage.advance_wall_clock(row[TIMESTAMP])
             self._punctuate_by_wall_clock()
         elif not self._inputs.topics:
-            if port == BEGIN:
-                partition, offset = map(int, row[OTHER].split())
-                self._begin(SourceRecord(row[TOPIC], partition, offset, *_itself(row)))
+            if port in (BEGIN, SOURCE):
+                partition, offset = map(int, row[OTHER_OLD].split())
+                source = SourceRecord(row[TOPIC], partition, offset, *_itself(row))
+                (self._begin if port == BEGIN else self._stage.go_on_with)(source)
         elif port != BEGIN and self._inputs.begins_apart:
             return
         elif row[ORIGIN] not in self._inputs.first and (place := (row[ORIGIN], row[POSITION])) != self._place:
@@ -65,17 +68,18 @@ class TaskClock:
                 self._begin(source)
 
     def finish(self) -> None:
-        """Do what is due after the last record."""
+        """Do what is due after a record."""
         stream_time = self._stage.stream_time
         if stream_time >= 0:
             self._stage.punctuate(PunctuationType.STREAM_TIME, stream_time)
 
+    def end(self) -> None:
+        """Do what is due after the last record; what was held back until now, and follows, comes after that."""
+        self._begin(NO_SOURCE)
+
     def _begin(self, source: SourceRecord) -> None:
         self.finish()
         self._stage.begin(source)
-        if self._inputs.tells:
-            self._made.take(self._stage.take_outputs())
-            self._made.begin(source)
 
     def _punctuate_by_wall_clock(self) -> None:
         self._stage.punctuate(PunctuationType.WALL_CLOCK_TIME, self._stage.now())

@@ -15,6 +15,7 @@ from streamskit.execution.row_format import (
     OLD,
     OTHER,
     PORT,
+    SOURCE,
     TIMESTAMP,
     VALUE,
     Row,
@@ -83,7 +84,7 @@ class TaskProcessor:
             packs: the rows, as `arrow_batches.pack_columns` packs them.
         """
         made = StageResults(task, self._numbers)
-        stage, timing = self._opened(pages, task, batch, made)
+        stage, timing = self._opened(pages, task, batch)
         if self._takes_batches:
             yield from self._in_batches(stage, task, packs)
         else:
@@ -106,7 +107,7 @@ class TaskProcessor:
         What is emitted before the first row is yielded first.
         """
         made = StageResults(task, self._numbers)
-        stage, timing = self._opened(pages, task, batch, made)
+        stage, timing = self._opened(pages, task, batch)
         made.take(stage.take_outputs())
         yield made.take_rows()
         taken = 0
@@ -129,14 +130,12 @@ class TaskProcessor:
             if is_end:
                 made.pass_on(row)
             if is_full:
-                (stage, timing), taken = self._opened(pages, task, batch, made), 0
+                (stage, timing), taken = self._opened(pages, task, batch), 0
             yield made.take_rows()
 
-    def _opened(
-        self, pages: PageStore, task: int, batch: int, made: StageResults
-    ) -> tuple[StreamTask, TaskClock | None]:
+    def _opened(self, pages: PageStore, task: int, batch: int) -> tuple[StreamTask, TaskClock | None]:
         stage = self._stage(pages, task, batch)
-        return stage, TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
+        return stage, TaskClock(stage, self._inputs, task) if self._inputs.is_timed else None
 
     def _finish(self, stage: StreamTask, made: StageResults) -> None:
         """Save the state, and take the last results and what was dropped."""
@@ -182,7 +181,7 @@ class TaskProcessor:
                 if made.are_many:
                     yield from made.take_packed()
         if timing is not None:
-            timing.finish()
+            timing.end()
 
     def _slices_of(self, packs: Iterator[bytes]) -> "Iterator[pa.Table]":
         """Yield the rows of packs in order, in slices, so that only a few at a time become Python values."""
@@ -209,7 +208,7 @@ class TaskProcessor:
                 stage.flush()
             made.take(stage.take_outputs())
             made.pass_on(row)
-        elif port != BEGIN:
+        elif port not in (BEGIN, SOURCE):
             # In the middle of the results, so that a task's rows keep their order.
             made.take(stage.take_outputs())
             made.pass_on(row)
@@ -223,6 +222,7 @@ class TaskProcessor:
             cache_bytes=options.cache_bytes // max(1, len(inputs.tasks)),
             emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(batch),
             task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,
+            tells=inputs.tells,
         )  # fmt: skip
 
     def _run(self, batch: int) -> str:

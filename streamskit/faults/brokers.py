@@ -1,9 +1,12 @@
 """Faults: a broker that dies, and one that hangs."""
 
+import threading
+from datetime import timedelta
+
 from streamskit.broker import find_shared_broker
 from streamskit.broker.base import Broker
 from streamskit.broker.external import ExternalBroker
-from streamskit.common.durations import spell
+from streamskit.common.durations import spell, to_milliseconds
 from streamskit.common.errors import BrokerError
 from streamskit.faults.fault import Fault
 
@@ -13,54 +16,56 @@ WATCH = (
 )
 
 
-def kill_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fault:
+def kill_broker(seconds: str | float | timedelta | None = 20, broker: Broker | None = None) -> Fault:
     """Kill a broker with signal 9, and start it again on its data after a time.
 
     Args:
-        seconds: how long it is away; None for until `undo`.
+        seconds: how long it is away, in seconds or as a text such as "1 minute"; None for until `undo`.
         broker: which one; the project's shared broker when not given.
 
     Raises:
         BrokerError: it does not run, or it is not this project's own.
+        ValueError: `seconds` is no duration; nothing is broken then.
 
     >>> fault = kill_broker(10)  # doctest: +SKIP
     >>> streams.await_processed()  # waits until the broker is back  # doctest: +SKIP
     """
-    chosen = own(broker, "killed")
+    limit, chosen = _limit(seconds), own(broker, "killed")
     _check_runs(chosen)
     chosen.kill()
     return Fault(
-        f"The broker at {chosen.bootstrap_servers} was killed with signal 9{_for(seconds)}.",
+        f"The broker at {chosen.bootstrap_servers} was killed with signal 9{_for(limit)}.",
         WATCH,
         "undo() starts it again now, on its data and port",
         chosen.start,
-        seconds,
+        limit,
     )
 
 
-def pause_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fault:
+def pause_broker(seconds: str | float | timedelta | None = 20, broker: Broker | None = None) -> Fault:
     """Freeze a broker: it keeps its connections but does not answer, like one that hangs or is cut off.
 
     Args:
-        seconds: how long it hangs; None for until `undo`.
+        seconds: how long it hangs, in seconds or as a text such as "1 minute"; None for until `undo`.
         broker: which one; the project's shared broker when not given.
 
     Raises:
         BrokerError: it does not run, or it is not this project's own.
+        ValueError: `seconds` is no duration; nothing is broken then.
 
     >>> with pause_broker(None):  # doctest: +SKIP
     ...     streams.state
     <State.REBALANCING: 'REBALANCING'>
     """
-    chosen = own(broker, "paused")
+    limit, chosen = _limit(seconds), own(broker, "paused")
     _check_runs(chosen)
     chosen.pause()
     return Fault(
-        f"The broker at {chosen.bootstrap_servers} was frozen{_for(seconds)}: it holds its connections and is silent.",
+        f"The broker at {chosen.bootstrap_servers} was frozen{_for(limit)}: it holds its connections and is silent.",
         WATCH + "; it is noticed later than a broker that died, for no connection breaks",
         "undo() lets it go on now",
         chosen.resume,
-        seconds,
+        limit,
     )
 
 
@@ -85,6 +90,16 @@ def own(broker: Broker | None, done: str) -> Broker:
 def _check_runs(broker: Broker) -> None:
     if not broker.is_running:
         raise BrokerError(f"{broker!r} is not running, so there is nothing to break. Start it first: broker.start().")
+
+
+def _limit(seconds: str | float | timedelta | None) -> float | None:
+    """Return how many seconds a fault lasts; it is asked before anything is broken."""
+    if seconds is None:
+        return None
+    limit = to_milliseconds(seconds, "seconds") / 1000 if isinstance(seconds, str | timedelta | bool) else seconds
+    if not 0 <= limit < threading.TIMEOUT_MAX:  # which NaN is not, either
+        raise ValueError(f"seconds={seconds!r} is no time that a fault can last: give 0 or more, as in 20.")
+    return limit
 
 
 def _for(seconds: float | None) -> str:

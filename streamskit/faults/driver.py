@@ -25,7 +25,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id
 from streamskit.environment.session import MASTER_VARIABLE
 from streamskit.environment.spark_processes import python_path
-from streamskit.topology import Topology
+from streamskit.topology import Topology, check_topology
 
 START_SECONDS = 180.0
 STOP_SECONDS = 60.0
@@ -49,6 +49,7 @@ class Driver:
 
     Raises:
         StreamsError: no application can have that id.
+        TopologyError: the program is neither a function nor a topology.
 
     >>> with Driver(trade_statistics, "trades-app", broker.bootstrap_servers) as driver:  # doctest: +SKIP
     ...     driver.kill()
@@ -68,6 +69,8 @@ class Driver:
         **options: Any,
     ) -> None:
         self.application_id = check_application_id(application_id)
+        if not callable(program):
+            check_topology(program)
         self._work = cloudpickle.dumps((program, application_id, bootstrap_servers, options))  # type: ignore[no-untyped-call]
         self._environment = {"PYTHONPATH": python_path()} | ({MASTER_VARIABLE: master} if master else {})
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-driver-")
@@ -137,6 +140,12 @@ class Driver:
         threading.Thread(target=self._listen, args=(self._line,), name="streamskit: driver", daemon=True).start()
         try:
             started.result(START_SECONDS)
+        except TimeoutError:
+            self._kill(self._process.pid)
+            raise StreamsError(
+                f"The driver of '{self.application_id}' has not started within {START_SECONDS:g} s, and was stopped: "
+                f"does its broker answer, and is the machine too busy? Its last output: {self._last_output()}"
+            ) from None
         except BaseException:
             self._end()
             raise
@@ -218,11 +227,13 @@ class Driver:
                 self._calls.pop(number).set_exception(self._is_gone())
 
     def _is_gone(self) -> StreamsError:
-        last = self.log().strip().splitlines()[-1:] or ["nothing"]
         return StreamsError(
             f"The driver of '{self.application_id}' does not run (any more): start() lets it go on where its "
-            f"checkpoint says. Its last output: {last[0]}"
+            f"checkpoint says. Its last output: {self._last_output()}"
         )
+
+    def _last_output(self) -> str:
+        return (self.log().strip().splitlines() or ["nothing"])[-1]
 
     def _end(self) -> None:
         """Let the process end by itself, and kill it if it does not."""

@@ -134,8 +134,11 @@ class KafkaClient(ABC):
         UTF-8, a dict or list JSON, an int a big-endian long and a float a big-endian double. A record with a key goes
         to the partition that Kafka's default partitioner (murmur2) gives it.
 
-        Raises BrokerError with the index of the record that is wrong or was refused, and Kafka's reason; and for a
-        column of a DataFrame that has whole numbers and missing entries, but no serde: pandas makes floats of ints.
+        Where ints are missing from a DataFrame's column, pandas makes floats of the others. Such a column is refused if
+        it has no serde, as nobody knows what it was: write `df.astype({"value": "Int64"})` for whole numbers with gaps.
+
+        Raises BrokerError with the index of the record that is wrong or was refused, and Kafka's reason; and for such a
+        column.
 
         >>> broker.produce("trades", [("KO", {"price": 41.5}), ("PEP", {"price": 99.0})])  # doctest: +SKIP
         2

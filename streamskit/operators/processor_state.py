@@ -8,7 +8,6 @@ from pyspark.cloudpickle import Pickler
 
 from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
-from streamskit.operators.punctuation import PunctuationQueue
 from streamskit.operators.stream_task import StreamTask
 
 Reference = tuple[str, str]
@@ -25,14 +24,11 @@ class ProcessorState:
         name: the group's name, of which the page's name is made.
         task: the group's task.
         objects: the processors, contexts and stores, to which fields only refer.
-        punctuations: what the processors have scheduled.
     """
 
-    def __init__(
-        self, name: str, task: StreamTask, objects: dict[Reference, Any], punctuations: PunctuationQueue
-    ) -> None:
+    def __init__(self, name: str, task: StreamTask, objects: dict[Reference, Any]) -> None:
         self._page, self._pages, self._run = f"{name}/fields", task.pages, task.run
-        self._objects, self._punctuations = objects, punctuations
+        self._objects, self._punctuations = objects, task.punctuations
         self._references = {id(thing): reference for reference, thing in objects.items()}
         self._saved = self._pages.load(self._page)
 
@@ -44,7 +40,7 @@ class ProcessorState:
         if run != self._run:
             return False
         fields, schedules = _Unpickler(data, self._objects).load()
-        self._punctuations.replace(schedules)
+        self._punctuations.put_back(schedules)
         for name, values in fields.items():
             self._objects["processor", name].__dict__.update(values)
         return True
@@ -57,7 +53,7 @@ class ProcessorState:
         """
         fields = {name: thing.__dict__ for (kind, name), thing in self._objects.items() if kind == "processor"}
         try:
-            state = self._pickled((fields, self._punctuations.schedules))
+            state = self._pickled((fields, self._punctuations.of(fields)))
         except Exception as failure:
             processor, reason = self._unpicklable(fields)
             error = StreamsError(f"{processor}: {reason}")
@@ -77,7 +73,7 @@ class ProcessorState:
                         f"its field '{field}' is a {type(value).__name__}, which cannot be kept from one micro-batch "
                         "to the next. Make it where it is used, or let go of it in close()."
                     )
-        schedules = self._punctuations.schedules
+        schedules = self._punctuations.of(fields)
         culprit = next((schedule for schedule in schedules if not self._can_be_pickled(schedule)), schedules[0])
         return culprit.processor, (
             "a punctuation of it holds something that cannot be kept from one micro-batch to the next. Make it a "

@@ -11,7 +11,7 @@ from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesLruStore,
 from streamskit.operators.processor_timed_stores import ProcessorSessionStore, ProcessorWindowStore
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 from streamskit.state.read_only import VersionedRecord
 from streamskit.state.stores import KeyValue, Store
 
@@ -50,9 +50,7 @@ class ProcessorKeyValueStore(StateStore):
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value of `key`; None deletes it."""
-        data, stored = self._key(key), self._write_value(value)
-        self._log(data, stored)
-        self._rows.put(data, stored)
+        self._put(self._key(key), self._write_value(value))
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
         """Set the value of `key` if it has none; return the one it had, or None."""
@@ -62,9 +60,9 @@ class ProcessorKeyValueStore(StateStore):
         return before
 
     def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
-        """Set the values of many keys, given as pairs."""
-        for key, value in entries:
-            self.put(key, value)
+        """Set the values of many keys, given as pairs; if one of them is refused, none is set."""
+        for key, value in [self._written(entry) for entry in entries]:
+            self._put(key, value)
 
     def delete(self, key: Any) -> Any:
         """Delete `key` and return the value it had, or None."""
@@ -95,12 +93,29 @@ class ProcessorKeyValueStore(StateStore):
             prefix: what they begin with.
             serde: of the prefix; the keys' own by default.
         """
+        if prefix is None:
+            raise StreamsError(f"Store '{self.name}': prefix_scan() needs a prefix; for all rows write all().")
+        if serde is not None:
+            require_serde(serde, f"Store '{self.name}': the serde of a prefix")
         start = (serde or self._store.key).serialize(prefix) or b""
         return self._decoded(row for row in self._rows.all() if row[0].startswith(start))
 
     def approximate_num_entries(self) -> int:
         """Return how many rows there are."""
         return sum(1 for _ in self._rows.all())
+
+    def _put(self, key: bytes, value: Any) -> None:
+        self._log(key, value)
+        self._rows.put(key, value)
+
+    def _written(self, entry: Any) -> tuple[bytes, Any]:
+        """Return key and value of an entry as they are stored."""
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise StreamsError(
+                f"Store '{self.name}': put_all() takes pairs of a key and a value, and {entry!r} is none. Of a dict, "
+                "give the items()."
+            )
+        return self._key(entry[0]), self._write_value(entry[1])
 
     def _range(self, first: Any, last: Any) -> Iterator[tuple[bytes, Any]]:
         return self._rows.range(*(None if key is None else self._key(key) for key in (first, last)))
@@ -126,7 +141,7 @@ class ProcessorVersionedStore(StateStore):
 
     def get(self, key: Any, as_of: int | None = None) -> VersionedRecord | None:
         """Return the version of `key`, now or as of a time in milliseconds; None if there is none, or it is too old."""
-        found = self._versions.version(self._key(key), as_of)
+        found = self._versions.version(self._key(key), None if as_of is None else self._time("as_of", as_of))
         if found is None or found[1] is None:
             return None
         return VersionedRecord(self._read_value(found[1]), found[0])
@@ -138,12 +153,13 @@ class ProcessorVersionedStore(StateStore):
             The time of the next version in milliseconds; `LATEST` if there is none, and `TOO_OLD` if the version is
             older than the history: then it was not kept, and counts as dropped.
         """
-        return self._put(self._key(key), self._write_value(value), timestamp)
+        return self._put(self._key(key), self._write_value(value), self._time_of_row(timestamp))
 
     def delete(self, key: Any, timestamp: int) -> VersionedRecord | None:
         """Delete `key` from a time on, and return the version that it had then, or None."""
-        before = self.get(key, timestamp)
-        return None if self._put(self._key(key), None, timestamp) == TOO_OLD else before
+        time = self._time_of_row(timestamp)
+        before = self.get(key, time)
+        return None if self._put(self._key(key), None, time) == TOO_OLD else before
 
     def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         if self._versions.is_too_old(timestamp):

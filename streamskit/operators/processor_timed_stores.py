@@ -6,7 +6,7 @@ from typing import Any
 
 from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
-from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore
+from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore, Session
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.state.stores import KeyValue, Store
@@ -38,7 +38,7 @@ class ProcessorWindowStore(StateStore):
         A window that arrives after the store has discarded its time is counted as dropped: in memory that is after the
         retention, otherwise once the time segment it belongs to has been deleted.
         """
-        data, stored = self._key(key), self._write_value(value)
+        data, stored, start = self._key(key), self._write_value(value), self._time("start", start)
         self._log(data + struct.pack(">qi", start, 0), stored)
         self._windows.put(data, stored, start)
         if self._windows.is_forgotten(start) if self._store.persistent else not self._windows.is_in_sight(start):
@@ -52,14 +52,15 @@ class ProcessorWindowStore(StateStore):
             time_from: in milliseconds.
             time_to: likewise; windows that begin between the two, both included, are returned in order.
         """
+        first = self._time("time_from", time_from)
         if time_to is None:
-            return self._read_value(self._windows.fetch(self._key(key), time_from))
-        windows = self._windows.fetch_range(self._key(key), time_from, time_to)
+            return self._read_value(self._windows.fetch(self._key(key), first))
+        windows = self._windows.fetch_range(self._key(key), first, self._time("time_to", time_to))
         return iter([(start, self._read_value(value)) for start, value in windows])
 
     def backward_fetch(self, key: Any, time_from: int, time_to: int) -> Iterator[tuple[int, Any]]:
         """Return what `fetch` returns for two times, the latest window first."""
-        return iter(list(self.fetch(key, time_from, time_to))[::-1])
+        return iter(list(self.fetch(key, time_from, self._time("time_to", time_to)))[::-1])
 
     def fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> Iterator[KeyValue]:
         """Return the windows of the keys from one to another that begin between two times, with `Windowed` keys.
@@ -99,7 +100,8 @@ class ProcessorWindowStore(StateStore):
 
     def _between(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> list[KeyValue]:
         is_meant, size = self._key_range(key_from, key_to), self._size
-        windows = [window for window in self._windows.fetch_all(time_from, time_to) if is_meant(window[0])]
+        first, last = self._time("time_from", time_from), self._time("time_to", time_to)
+        windows = [window for window in self._windows.fetch_all(first, last) if is_meant(window[0])]
         if self._store.persistent:
             windows.sort(key=lambda window: (self._windows.segment(window[1]), window[0], window[1]))
         else:
@@ -136,10 +138,9 @@ class ProcessorSessionStore(StateStore):
             value: the new value.
 
         Raises:
-            StreamsError: it is no `Windowed`.
+            StreamsError: it is no `Windowed`, or it ends before it starts, or starts before 1970.
         """
-        self._put(session, value)
-        end = session.end
+        end = self._put(session, value)
         if self._sessions.is_forgotten(end) if self._store.persistent else not self._sessions.is_in_sight(end):
             self._drop()
 
@@ -147,15 +148,23 @@ class ProcessorSessionStore(StateStore):
         """Delete a key's session."""
         self._put(session, None)
 
-    def _put(self, session: Windowed, value: Any) -> None:
+    def _put(self, session: Windowed, value: Any) -> int:
+        """Set or delete a session, and return when it ends."""
         if not isinstance(session, Windowed):
             raise StreamsError(
                 f"Store '{self.name}' keeps sessions, each known by its key, start and end: give put() and remove() a "
                 f"Windowed(key, start, end), and not {session!r}."
             )
         data, stored = self._key(session.key), self._write_value(value)
-        self._log(data + struct.pack(">qq", session.end, session.start), stored)
-        self._sessions.put(data, session.start, session.end, stored)
+        start, end = self._time("the start of a session", session.start), self._time("its end", session.end)
+        if not 0 <= start <= end:
+            raise StreamsError(
+                f"Store '{self.name}': no session starts at {start} and ends at {end}. Windowed takes the "
+                "key, the start and the end, both in milliseconds since 1970."
+            )
+        self._log(data + struct.pack(">qq", end, start), stored)
+        self._sessions.put(data, start, end, stored)
+        return end
 
     def fetch(self, key: Any) -> Iterator[KeyValue]:
         """Return all sessions of `key`, the one that ended first coming first."""
@@ -163,8 +172,9 @@ class ProcessorSessionStore(StateStore):
 
     def fetch_session(self, key: Any, start: int, end: int) -> Any:
         """Return the value of the session of `key` with this start and end, or None."""
-        sessions = self._sessions.find_sessions(self._key(key), end, start)
-        return next((self._read_value(value) for *times, value in sessions if times == [end, start]), None)
+        first, last = self._time("start", start), self._time("end", end)
+        sessions = self._sessions.find_sessions(self._key(key), last, first)
+        return next((self._read_value(value) for *times, value in sessions if times == [last, first]), None)
 
     def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> Iterator[KeyValue]:
         """Return the sessions of `key` that end at a time or later and begin at another or earlier, by their ends.
@@ -172,7 +182,9 @@ class ProcessorSessionStore(StateStore):
         Of those that end at the same time, a persistent store returns first the one that began first, and an in-memory
         store the one that began last.
         """
-        return self.find_sessions_range(key, key, earliest_end, latest_start)
+        data = self._key(key)
+        least, most = self._time("earliest_end", earliest_end), self._time("latest_start", latest_start)
+        return self._listed([(data, session) for session in self._sessions.find_sessions(data, least, most)])
 
     def fetch_range(self, key_from: Any, key_to: Any) -> Iterator[KeyValue]:
         """Return all sessions of the keys from one to another, in the order of `find_sessions_range`.
@@ -197,12 +209,14 @@ class ProcessorSessionStore(StateStore):
 
         Mirrors `SessionStore#findSessions(keyFrom, keyTo, earliestSessionEndTime, latestSessionStartTime)`.
         """
-        is_meant = self._key_range(key_from, key_to)
         if key_from is not None and key_from == key_to:
-            data = self._key(key_from)
-            found = [(data, session) for session in self._sessions.find_sessions(data, earliest_end, latest_start)]
-        else:
-            found = [each for each in self._sessions.find_all(earliest_end, latest_start) if is_meant(each[0])]
+            return self.find_sessions(key_from, earliest_end, latest_start)
+        is_meant = self._key_range(key_from, key_to)
+        least, most = self._time("earliest_end", earliest_end), self._time("latest_start", latest_start)
+        return self._listed([each for each in self._sessions.find_all(least, most) if is_meant(each[0])])
+
+    def _listed(self, found: list[tuple[bytes, Session]]) -> Iterator[KeyValue]:
+        """Return sessions that were found, each with its key, in the order in which Kafka Streams lists them."""
         if self._store.persistent:
             found.sort(key=lambda each: (self._sessions.segment(each[1][0]), each[0], *each[1][:2]))
         else:

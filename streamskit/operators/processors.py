@@ -20,7 +20,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.processor_state import ProcessorState, Reference
 from streamskit.operators.processor_stores import open_store
-from streamskit.operators.punctuation import PunctuationQueue, Schedule
+from streamskit.operators.punctuation import Schedule
 from streamskit.operators.records import NO_SOURCE, OperatorRecord, iterable
 from streamskit.operators.state_store import ChangelogBuffer, StoreAccess, WriteChangelog
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
@@ -154,28 +154,21 @@ class RunningProcessors:
         ports = len(operator.outputs) + len(operator.logged) + len(operator.changed_tables)
         self._ports = [None] if ports == 1 else [bytes([port]) for port in range(ports)]
         self._forward = context.forward
-        self.punctuations = PunctuationQueue()
         self.task.saved.append(self)
         self.stores = self._open_stores(context)
         heard = None if filling is None else ChangelogBuffer(filling, False, lambda: self.timestamp)
         self.filled = {store.name: open_store(context, store, _own(store, heard)) for store in operator.global_stores}
         self.nodes = {spec.name: ProcessorNode(self, spec) for spec in operator.processors}
-        self._state = ProcessorState(operator.name, self.task, self._objects(), self.punctuations)
+        self._state = ProcessorState(operator.name, self.task, self._objects())
         if not self._state.restore():
             for node in self.nodes.values():
                 node.call(node.processor.init, node.context)
-        self.task.punctuations.append(self.punctuate)
+        self.task.punctuated |= {name: node.punctuate for name, node in self.nodes.items()}
         self._sides = [self._side(port) for port in operator.inputs]
 
     def process(self, side: int, record: OperatorRecord) -> None:
         """Give a record to the processor, or to the table, that a side leads to."""
         self._sides[side](record)
-
-    def punctuate(self, kind: PunctuationType, now: int) -> None:
-        """Call what is due by a clock."""
-        if now >= self.punctuations.next_due[kind]:
-            for schedule in self.punctuations.take_due(kind, now):
-                self.nodes[schedule.processor].punctuate(schedule.punctuator, now)
 
     def save(self) -> None:
         """Close the processors and save their fields."""
@@ -295,15 +288,12 @@ class ProcessorNode:
 
     def punctuate(self, punctuator: Punctuator, now: int) -> None:
         """Call a punctuation of the processor."""
-        task = self._task
-        source, task.source = task.source, NO_SOURCE._replace(timestamp=now)
         self._group.timestamp = now
-        try:
-            punctuator(now)
-        except BaseException as failure:
-            task.fail(self.spec.name, failure, None)
-        finally:
-            task.source = source
+        with self._task.made_from(NO_SOURCE._replace(timestamp=now)):
+            try:
+                punctuator(now)
+            except BaseException as failure:
+                self._task.fail(self.spec.name, failure, None)
 
     # ---- the services of the context ---------------------------------------------------------------------------------
 
@@ -311,7 +301,8 @@ class ProcessorNode:
         """Pass a record to the children, each before the next.
 
         Raises:
-            StreamsError: no step of that name follows, or a record that has to keep its key was given another.
+            StreamsError: no step of that name follows, what is forwarded is no record, or a record that has to keep
+                its key was given another.
         """
         self._check(record)
         key, value, timestamp, headers = record.key, record.value, record.timestamp, record.headers
@@ -321,8 +312,10 @@ class ProcessorNode:
                 has_child = True
                 if output is None:
                     own_timestamp, group.timestamp = group.timestamp, timestamp
-                    group.nodes[child].process(key, value, timestamp, headers)
-                    group.timestamp = own_timestamp
+                    try:
+                        group.nodes[child].process(key, value, timestamp, headers)
+                    finally:  # this processor may catch what the child raises, and go on
+                        group.timestamp = own_timestamp
                 else:
                     group.send(output, key, value, timestamp, headers)
         if not has_child:
@@ -336,6 +329,11 @@ class ProcessorNode:
             raise StreamsError(
                 f"{self.spec.name}: a FixedKeyProcessor forwards the records that it is given, so that keys stay in "
                 "their partitions: record.with_value(...). Where keys change, use a Processor and process()."
+            )
+        if not isinstance(record, Record | FixedKeyRecord):
+            raise StreamsError(
+                f"{self.spec.name}: forward() passes on a record, and {record!r} is none: write "
+                "forward(record.with_value(...)), or forward(Record(key, value, timestamp))."
             )
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Schedule:
@@ -353,7 +351,7 @@ class ProcessorNode:
             raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is impossible; give 1 ms or more.")
         # By stream time it is due at the first record: schedules count from 1970.
         due = 0 if kind is PunctuationType.STREAM_TIME else self.wall_clock() + interval
-        return self._group.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))
+        return self._task.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))
 
     def state_store(self, name: str) -> Any:
         """Return a store that is connected to this processor.

@@ -1,6 +1,6 @@
 """Punctuation: the calls that a task's processors have scheduled, and when each is due."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ MAX_ADDED = 1_000
 class Schedule:
     """One punctuation of a processor; `due` is when it happens next, in milliseconds by its clock.
 
+    `place` is where it stood in the queue when it was last taken out of it to be kept.
     Mirrors `org.apache.kafka.streams.processor.internals.PunctuationSchedule`.
     """
 
@@ -25,6 +26,7 @@ class Schedule:
     due: int
     punctuator: Punctuator
     is_cancelled: bool = False
+    place: int = 0
 
     def cancel(self) -> None:
         """Stop this punctuation: it will not happen again."""
@@ -36,7 +38,7 @@ class Schedule:
 
 
 class PunctuationQueue:
-    """All punctuations of a task, queried after each record for what is due.
+    """All punctuations of a task, whichever processors scheduled them, queried after each record for what is due.
 
     Those due at one time take turns as in the heap of Java's `PriorityQueue`, which does not keep their order: of three
     that begin together the last one comes second.
@@ -49,14 +51,23 @@ class PunctuationQueue:
 
     @property
     def schedules(self) -> list[Schedule]:
-        """All punctuations, in an order that `replace` accepts."""
+        """All punctuations."""
         return [schedule for heap in self._heaps.values() for schedule in heap]
 
-    def replace(self, schedules: list[Schedule]) -> None:
-        """Set all punctuations, in the order in which `schedules` had them."""
+    def of(self, processors: Collection[str]) -> list[Schedule]:
+        """Return the punctuations of some processors, each with its place, as `put_back` takes them."""
+        for heap in self._heaps.values():
+            for place, schedule in enumerate(heap):
+                schedule.place = place
+        return [schedule for schedule in self.schedules if schedule.processor in processors]
+
+    def put_back(self, schedules: Sequence[Schedule]) -> None:
+        """Add punctuations that were kept, among those that are there; each takes the place it had."""
         for kind, heap in self._heaps.items():
-            heap[:] = [schedule for schedule in schedules if schedule.kind is kind]
-            self._note_next(kind)
+            every = [*heap, *(schedule for schedule in schedules if schedule.kind is kind)]
+            heap.clear()
+            for schedule in sorted(every, key=lambda schedule: schedule.place):
+                self.add(schedule)
 
     def add(self, schedule: Schedule) -> Schedule:
         """Add another one."""

@@ -71,7 +71,7 @@ NO_TIMESTAMP = -(2**63)
 
 
 class Output(NamedTuple):
-    """One result of an operator; `operator` is its index in the task, or `ERROR_ROW`."""
+    """One result of an operator; `operator` is its index in the task, or one of those below."""
 
     operator: int
     key: bytes | None
@@ -87,6 +87,23 @@ class Output(NamedTuple):
 ERROR_ROW = -1
 """The operator of an output that a failed record made: a dead letter, whose topic is in `other`, or, without a topic,
 a notice that the node named in `key` has failed with the message in `value`."""
+
+BEGIN_ROW = -2
+"""The operator of an output that says, for later stages, which record begins."""
+
+SOURCE_ROW = -3
+"""The operator of an output that says, for later stages, which earlier record those after it were made from."""
+
+
+def source_output(operator: int, source: SourceRecord) -> Output:
+    """Return the output that says which record others come from.
+
+    Its topic is in `other`, partition and offset are in `other_old`, and the record itself is in the other fields.
+    """
+    topic, place = source.topic, b"%d %d" % (source.partition, source.offset)
+    topic_bytes = None if topic is None else topic.encode()
+    return Output(operator, source.key, source.value, None, topic_bytes, place, source.timestamp, source.headers)
+
 
 OUT_OF_ORDER = b"out of order"
 """The `other` of an update that is not the latest of its row, and the `extra` of the record made from it.

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
+from streamskit.api.processor import LATEST_TIME
 from streamskit.common.errors import StreamsError
 from streamskit.state.stores import Store, ValueAndTimestamp
+
+EARLIEST = -(2**63)
+"""The smallest number that fits into the eight bytes of a time."""
 
 WriteChangelog = Callable[[bytes, bytes | None, int], None]
 """Writes a record to a changelog: key, value, timestamp."""
@@ -72,12 +77,20 @@ class StateStore:
     def __init__(self, store: Store, access: StoreAccess) -> None:
         self.name = store.name
         self._store, self._changelog, self._refusal = store, access.changelog, access.refusal
-        self._write_value, self._read_value = _value_codec(store)
+        self._write_value, self._read_value = _value_codec(store, self._time_of_row)
 
     def _key(self, key: Any) -> bytes:
         if key is None:
             raise StreamsError(f"Store '{self.name}': a row cannot have the key None. Filter such records out first.")
         return self._store.key.serialize(key) or b""
+
+    def _time(self, argument: str, time: Any) -> int:
+        """Return a time, by the name of the argument that it is given as."""
+        return _milliseconds(self.name, argument, time, EARLIEST)
+
+    def _time_of_row(self, time: Any) -> int:
+        """Return the time of a row, which is that of its record in the changelog if there is one."""
+        return _milliseconds(self.name, "the time of a row", time, 0 if self._store.logged else EARLIEST)
 
     def _key_range(self, first: Any, last: Any) -> Callable[[bytes], bool]:
         """Return a predicate for whether the bytes of a key are between two keys; None leaves that side open."""
@@ -96,7 +109,21 @@ class StateStore:
             self._changelog.log(key, value, timestamp)
 
 
-def _value_codec(store: Store) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _milliseconds(store: str, argument: str, time: Any, earliest: int) -> int:
+    """Return a time as an int, also one of NumPy's."""
+    if type(time) is int:
+        number: int | None = time
+    else:
+        number = index(time) if isinstance(time, SupportsIndex) and not isinstance(time, bool) else None
+    if number is None or not earliest <= number <= LATEST_TIME:
+        raise StreamsError(
+            f"Store '{store}': {argument} is {time!r}, and has to be a whole number of milliseconds since 1970, as "
+            "record.timestamp is."
+        )
+    return number
+
+
+def _value_codec(store: Store, time_of_row: Callable[[Any], int]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Return how a value is stored, and how it is read: as bytes, or as bytes with a time."""
     serialize, deserialize = store.value.serialize, store.value.deserialize
     if not store.timestamped:
@@ -111,7 +138,7 @@ def _value_codec(store: Store) -> tuple[Callable[[Any], Any], Callable[[Any], An
                 f"it, not {value!r}."
             )
         data = serialize(value[0])
-        return None if data is None else (data, value[1])
+        return None if data is None else (data, time_of_row(value[1]))
 
     def read(stored: tuple[bytes, int] | None) -> ValueAndTimestamp | None:
         return None if stored is None else ValueAndTimestamp(deserialize(stored[0]), stored[1])

@@ -2,16 +2,26 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from streamskit.api.error_handlers import Handlers
-from streamskit.api.processor import PunctuationType, Record
+from streamskit.api.processor import PunctuationType, Punctuator, Record
 from streamskit.operators.error_handling import attribute_failure, error_rows
 from streamskit.operators.paged_state import Memory, PagedTable, PageStore, TimeOrderedMap
-from streamskit.operators.records import NO_SOURCE, OperatorRecord, Output, SourceRecord, header_pairs
+from streamskit.operators.punctuation import PunctuationQueue
+from streamskit.operators.record_cache import CACHE_BYTES, CacheRoom, RecordCache
+from streamskit.operators.records import (
+    BEGIN_ROW,
+    NO_SOURCE,
+    SOURCE_ROW,
+    OperatorRecord,
+    Output,
+    SourceRecord,
+    header_pairs,
+    source_output,
+)
 from streamskit.serdes import Serde
 
 if TYPE_CHECKING:  # they take a while to import, and most operators do without them
@@ -28,8 +38,8 @@ ProcessBatch = Callable[["np.ndarray", "pa.Table"], "tuple[np.ndarray, pa.Array]
 that have a result, which has their key, value, timestamp and headers, and what stands in `other` of each result.
 """
 
-Punctuate = Callable[[PunctuationType, int], None]
-"""What an operator does when one of the clocks has moved to a time, in milliseconds."""
+Punctuate = Callable[[Punctuator, int], None]
+"""What calls a punctuation of a processor, at a time in milliseconds."""
 
 
 Opened = TypeVar("Opened")
@@ -158,13 +168,6 @@ class OperatorContext:
         return True
 
 
-CACHE_BYTES = 10 * 1024 * 1024
-"""How many bytes the record caches of a task hold, unless the application says otherwise."""
-
-ENTRY_BYTES = 80
-"""How many bytes an entry of the record cache takes beside key and value, about."""
-
-
 class StreamTask:
     """Stream task: takes records in, gives outputs, and saves the state at the end of the micro-batch.
 
@@ -185,6 +188,7 @@ class StreamTask:
         run: identifies this start of the application; processors start afresh with each new one.
         task_id: as handlers see it: the numbers of sub-topology and partition.
         handlers: decide about records that fail.
+        tells: whether a later stage has to know which record each output comes from.
 
     >>> task = StreamTask([CountOperator("counts")], pages)
     >>> task.process(0, 0, OperatorRecord(b"KO", b"75.2", None, None, 1000, None))
@@ -197,7 +201,7 @@ class StreamTask:
         self, operators: Sequence[Operator], pages: PageStore, *,
         cache: bool = False, cache_bytes: int = CACHE_BYTES, uncached: frozenset[str] = frozenset(),
         looked_into: frozenset[str] = frozenset(), emit_interval: int = 0, wall_clock: int | None = None,
-        run: str = "", task_id: str = "", handlers: Handlers | None = None,
+        run: str = "", task_id: str = "", handlers: Handlers | None = None, tells: bool = False,
     ) -> None:  # fmt: skip
         self.operators, self.pages = operators, pages
         self.emit_interval, self.wall_clock, self.run, self.task_id = emit_interval, wall_clock, run, task_id
@@ -209,8 +213,9 @@ class StreamTask:
         self.tables: dict[str, PagedTable] = {}
         self.saved: list[Saved] = []
         self.changelogs: list[Saved] = []
-        self.punctuations: list[Punctuate] = []
-        self._cache, self._uncached, self._looked_into = cache, uncached, looked_into
+        self.punctuations = PunctuationQueue()
+        self.punctuated: dict[str, Punctuate] = {}
+        self._cache, self._uncached, self._looked_into, self._tells = cache, uncached, looked_into, tells
         self._room = CacheRoom(cache_bytes)
         self._caches: dict[int, RecordCache] = {}
         self._memory: Memory | None = None
@@ -272,6 +277,27 @@ class StreamTask:
         """Start on another record of the task's topics; it moves stream time."""
         self.source = source
         self.advance_stream_time(source.timestamp)
+        if self._tells:
+            self.outputs.append(source_output(BEGIN_ROW, source))
+
+    def go_on_with(self, source: SourceRecord) -> None:
+        """Go on with what was made from a record that has begun before, and was held back until now."""
+        self.source = source
+        if not self._tells:
+            return
+        if self.outputs and self.outputs[-1].operator == SOURCE_ROW:  # nothing was made from that one
+            self.outputs.pop()
+        self.outputs.append(source_output(SOURCE_ROW, source))
+
+    @contextmanager
+    def made_from(self, source: SourceRecord) -> Iterator[None]:
+        """Have what is made meanwhile come from another record than the one in hand."""
+        in_hand = self.source
+        self.go_on_with(source)
+        try:
+            yield
+        finally:
+            self.go_on_with(in_hand)
 
     def advance_stream_time(self, timestamp: int) -> None:
         """Move stream time forward to a time in milliseconds, if it has not reached it yet."""
@@ -288,9 +314,13 @@ class StreamTask:
         self.wall_clock = wall_clock
 
     def punctuate(self, kind: PunctuationType, now: int) -> None:
-        """Let the operators do what is due by a clock. Mirrors `StreamTask#maybePunctuateStreamTime` and its like."""
-        for punctuate in self.punctuations:
-            punctuate(kind, now)
+        """Call what is due by a clock, whoever scheduled it, the earliest due first.
+
+        Mirrors `StreamTask#maybePunctuateStreamTime` and its like.
+        """
+        if now >= self.punctuations.next_due[kind]:
+            for schedule in self.punctuations.take_due(kind, now):
+                self.punctuated[schedule.processor](schedule.punctuator, now)
 
     def take_outputs(self) -> list[Output]:
         """Return the outputs so far, and forget them."""
@@ -312,12 +342,18 @@ class StreamTask:
     def flush(self) -> None:
         """Pass on the updates of tables that are cached."""
         for _, cache in sorted(self._caches.items()):
-            self.outputs.extend(cache.flush())
+            self._pass_on(cache.flush())
 
     def write_changelogs(self) -> None:
         """Pass on the updates of processors' stores that were held back until now: the last one of each key."""
         for changelog in self.changelogs:
             changelog.save()
+
+    def _pass_on(self, updates: list[Output]) -> None:
+        """Pass on what a cache has held back, and go on with the record in hand."""
+        self.outputs.extend(updates)
+        if updates:
+            self.go_on_with(self.source)
 
     def _open(self, index: int) -> ProcessRecord:
         process = self._processes[index] = self._opened(index, self.operators[index].open)
@@ -328,7 +364,8 @@ class StreamTask:
         has_cache = self._cache and operator.name not in self._uncached
         is_cached = has_cache and operator.is_cacheable
         if is_cached:
-            self._caches[index] = RecordCache(self._room, self.outputs.extend)
+            source = (lambda: self.source) if self._tells else None
+            self._caches[index] = RecordCache(self._room, self._pass_on, source)
         add = self._caches[index].add if is_cached else self.outputs.append
         if is_cached and operator.name in self._looked_into:
             add = self._also_at_once(add)
@@ -377,60 +414,3 @@ def _forward(index: int, add: Callable[[Output], None]) -> Forward:
         add(new(Output, (index, key, value, old, other, other_old, timestamp, headers)))
 
     return forward
-
-
-@dataclass
-class CacheRoom:
-    """How many bytes the record caches of a task hold together, and how many they may.
-
-    Mirrors `org.apache.kafka.streams.state.internals.ThreadCache`.
-    """
-
-    max_bytes: int
-    used: int = 0
-
-
-class RecordCache:
-    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it, or there is no room.
-
-    Of a key's updates the last one counts; its old value is the one from before the first of them. A row that was
-    created and deleted again in between leaves no trace. Results are emitted in the order of the keys' last updates.
-    Mirrors `org.apache.kafka.streams.state.internals.NamedCache`, which flushes all that has changed when it has to
-    make room for one update, but keeps what it has passed on, to be read.
-
-    Args:
-        room: what the caches of the task share.
-        forward: passes its updates on when there is no room.
-    """
-
-    def __init__(self, room: CacheRoom, forward: Callable[[list[Output]], None]) -> None:
-        self._updates: dict[bytes | None, Output] = {}
-        self._room, self._bytes, self._forward = room, 0, forward
-
-    def add(self, output: Output) -> None:
-        """Add one update."""
-        key, value = output[1], output[2]
-        earlier = self._updates.pop(key, None)
-        if earlier is not None:
-            # What _replace does, in a quarter of the time: old and other_old come from the earlier update.
-            output = _new(Output, (*output[:3], earlier[3], output[4], earlier[5], *output[6:]))
-            size = len(value or b"") - len(earlier[2] or b"")
-        else:
-            size = ENTRY_BYTES + len(key or b"") + len(value or b"")
-        self._bytes += size
-        self._room.used += size
-        self._updates[key] = output
-        if self._room.used > self._room.max_bytes:
-            self._forward(self.flush())
-
-    def flush(self) -> list[Output]:
-        """Return the merged updates, and forget them."""
-        merged = [update for update in self._updates.values() if update[VALUES] != NO_VALUES]
-        self._updates.clear()
-        self._room.used -= self._bytes
-        self._bytes = 0
-        return merged
-
-
-VALUES, NO_VALUES = slice(2, 6), (None, None, None, None)
-"""Where an output has its values, new and old; and what is there for a row that was created and deleted again."""

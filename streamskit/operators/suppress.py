@@ -7,7 +7,7 @@ from streamskit.api.windows import AnyWindows, SessionWindows
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_stores import BytesKeyValueStore
 from streamskit.operators.paged_state import Entry
-from streamskit.operators.records import OperatorRecord
+from streamskit.operators.records import NO_SOURCE, OperatorRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
 CONTEXT_BYTES = 20
@@ -40,7 +40,7 @@ class SuppressOperator(Operator):
     def open(self, context: OperatorContext) -> ProcessRecord:
         wait, until_close, emit_early = self._wait(), self.time_limit is None, self.emit_early
         buffer = _SuppressionBuffer(context, wait, keep_first_time=not until_close)
-        memory, drop, forward = context.memory, context.drop, context.forward
+        task, memory, drop, forward = context.task, context.memory, context.drop, context.forward
         max_records, max_bytes = self.max_records, self.max_bytes
         memory.setdefault("stream time", -1)
 
@@ -50,9 +50,10 @@ class SuppressOperator(Operator):
             )
 
         def emit() -> None:
-            key, (value, old, _, timestamp, headers) = buffer.take_first()
+            key, (value, old, _, timestamp, headers, *source) = buffer.take_first()
             if value is not None or not until_close:
-                forward(key, value, timestamp, headers, old)
+                with task.made_from(source[0] if source else task.source):
+                    forward(key, value, timestamp, headers, old)
 
         def process(side: int, record: OperatorRecord) -> None:
             key, timestamp = record.key, record.timestamp
@@ -102,6 +103,7 @@ class SuppressOperator(Operator):
 class _SuppressionBuffer:
     """Suppression buffer: one update for each key, in the order of the time of the key's first update, then of key.
 
+    An update is kept with the record that it was made from, if the task knows it.
     Mirrors `org.apache.kafka.streams.state.internals.InMemoryTimeOrderedKeyValueChangeBuffer`.
 
     Args:
@@ -113,7 +115,7 @@ class _SuppressionBuffer:
     def __init__(self, context: OperatorContext, wait: int, keep_first_time: bool) -> None:
         self._updates = context.time_ordered_map(f"{context.name}/buffer", wait)
         self._first_times = BytesKeyValueStore(context.table(context.name)) if keep_first_time else None
-        self._memory = context.memory
+        self._task, self._memory = context.task, context.memory
         self._memory.setdefault("records", 0)
         self._memory.setdefault("bytes", 0)
         self.first_time = self._updates.first_time
@@ -131,7 +133,8 @@ class _SuppressionBuffer:
             memory["records"] += 1
         else:
             memory["bytes"] -= _size(key, earlier)
-        update = (value, old, old if earlier is None else earlier[2], timestamp, headers)
+        source = () if self._task.source is NO_SOURCE else (self._task.source,)
+        update = (value, old, old if earlier is None else earlier[2], timestamp, headers, *source)
         memory["bytes"] += _size(key, update)
         self._updates.put(entry, update)
 
@@ -148,6 +151,6 @@ class _SuppressionBuffer:
 
 def _size(key: bytes, update: tuple[Any, ...]) -> int:
     """Return how many bytes Kafka Streams counts for an update, apart from its topic's name and its headers."""
-    value, old, before, _, _ = update
+    value, old, before = update[:3]
     values = len(value or b"") + len(before or b"") + (0 if old is before else len(old or b""))
     return 8 + len(key) + values + CONTEXT_BYTES

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.api.error_handlers import Handlers
-from streamskit.operators.stream_task import CACHE_BYTES
+from streamskit.operators.record_cache import CACHE_BYTES
 
 ANY_TIME = 2**63 - 1
 """A distance of timestamps from the clock for which none is too far."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from streamskit.api.error_handlers import asks
 from streamskit.common.errors import StreamsError
@@ -93,6 +94,13 @@ class ProcessorGroup:
         return tuple(dict.fromkeys(store for member in self.members for store in member.own_stores))
 
 
+class Handover(NamedTuple):
+    """What of a node's records another query continues with: all of them, or those for one `child` of a processor."""
+
+    node: str
+    child: str = ""
+
+
 @dataclass(frozen=True)
 class Plan:
     """One Spark query: what it reads, and the nodes through which it follows its records.
@@ -111,8 +119,8 @@ class Plan:
     node_names: frozenset[str]
     native: Aggregation | None = None
     """The aggregation that Spark's own operators do."""
-    handovers: Mapping[str, str] = field(default_factory=dict)
-    """Nodes whose records another query continues with, and the topic between the two."""
+    handovers: Mapping[Handover, str] = field(default_factory=dict)
+    """The records that other queries continue with, and the topics in between."""
     ordered: frozenset[str] = frozenset()
     """Nodes whose records have to be put in the order of their timestamps before they are handed over."""
     nodes: tuple[Node, ...] = ()
@@ -245,6 +253,10 @@ class Plan:
         """Return the real name of a sink's topic: an internal one begins with the application's id."""
         return f"{self.application_id}-{sink.topic}" if sink.internal else str(sink.topic)
 
+    def topics_between(self, node: Node) -> list[str]:
+        """Return the topics on which other queries get a node's records."""
+        return [topic for handover, topic in self.handovers.items() if handover.node == node.name]
+
     @property
     def named_topics(self) -> set[str]:
         """The topics its sinks write whose names do not depend on the records."""
@@ -272,8 +284,8 @@ class Plan:
             for store in node.stores:
                 if has_changelog(node, store) and (beyond := _beyond_key(node, store)):
                     found[self.changelog(store)] = beyond
-            if extra and node.name in self.handovers:
-                found[self.handovers[node.name]] = extra
+            if extra:
+                found |= dict.fromkeys(self.topics_between(node), extra)
         return found
 
     # ---- nodes and stores --------------------------------------------------------------------------------------------
@@ -419,14 +431,18 @@ def is_readable(store: Store) -> bool:
     return store.queryable and store.kind != "buffer"
 
 
+def is_whole(topology: Topology, store: Store) -> bool:
+    """Return whether every task and every instance has all of a store, as of a global table."""
+    return any(node.is_global and store in node.stores for node in topology.nodes.values())
+
+
 def check_seen_outside(topology: Topology, store: Store) -> None:
     """Make sure that a store's rows are known outside of the tasks that keep it.
 
     Raises:
         StreamsError: nothing tells of them: the store has no changelog, and is not global.
     """
-    is_whole = any(node.is_global and store in node.stores for node in topology.nodes.values())
-    if not store.logged and not is_whole:
+    if not store.logged and not is_whole(topology, store):
         raise StreamsError(
             f"Store '{store.name}' cannot be read from outside: it has no changelog, because logging is off. Leave "
             "logging on, or have a processor read the store."

@@ -16,12 +16,12 @@ from streamskit.operators.error_handling import read_attribution
 from streamskit.operators.processors import RunningProcessors
 from streamskit.planning.old_values import keeps_latest, needs_old_values
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import Plan, PlanInput, PlannedOperator, has_changelog
+from streamskit.planning.plan import Handover, Plan, PlanInput, PlannedOperator, has_changelog
 from streamskit.planning.planned_operators import operators_by_level
 from streamskit.planning.processor_groups import processor_groups
 from streamskit.planning.shared_stores import shared_stores
 from streamskit.topology.description import is_global
-from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Source, of_kind
+from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Process, Source, of_kind
 from streamskit.topology.topology import Topology
 
 logger = logging.getLogger("streamskit")
@@ -38,8 +38,10 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
         options: how its queries run.
 
     Raises:
-        TopologyError: a part of it cannot run on Spark, or none of it does anything with its records.
+        TopologyError: a part of it cannot run on Spark, none of it does anything with its records, or a variable that
+            a function uses has another value than where the step was written.
     """
+    _check_outer_values(topology)
     plans: list[Plan] = []
     idle: list[str] = []
     for number, nodes in enumerate(topology.sub_topologies()):
@@ -54,6 +56,16 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
     for told in idle:
         logger.warning("%s, so that they are not read. End it in .to('a-topic'), or leave it out.", told)
     return _telling_once(plans)
+
+
+def _check_outer_values(topology: Topology) -> None:
+    for node in topology.nodes.values():
+        for value in node.outer_variables or ():
+            if not value.is_same:
+                raise TopologyError(
+                    f"{node.name} at {node.call_site}: its function uses a variable that has changed: {value.change}. "
+                    f"{value.remedy}"
+                )
 
 
 def _telling_once(plans: list[Plan]) -> list[Plan]:
@@ -116,7 +128,7 @@ class SubtopologyPlanner:
         There are none if nothing is done with the records.
         """
         queries: list[Plan] = []
-        handed_in: dict[str, str] = {}
+        handed_in: dict[Handover, str] = {}
         handed_over: list[PlanInput] = []
         ordered: set[str] = set()
         failing: set[str] = set()
@@ -130,19 +142,20 @@ class SubtopologyPlanner:
                 if self._may_leave_dead_letters(path):
                     failing.add(path[-1].name)
             else:
-                topic = handed_in[path[0].name] = self._handover(path[0])
+                topic = self._handed_in(path[0], node, handed_in)
                 if needs_order and not self.options.test:  # a test driver's records come one by one
                     ordered.add(path[0].name)
                 source = PlanInput(path[0], (topic,), is_handover=True)
             handovers = {}
             if self._state_follows(node):
-                handovers[node.name] = self._handover(node)
+                handovers[Handover(node.name)] = self._handover(node)
                 handed_over.append(PlanInput(node, (self._handover(node),), is_handover=True))
             names = {each.name for each in (*path, node)} | (self._after(node) if not handovers else set())
             queries.append(self._query((source,), frozenset(names), len(queries) + 1, node, handovers))
         names_left = self.names - {node.name for node in self.natives}
         inputs = [*map(self._input, of_kind(Source, self.nodes)), *handed_over]
-        inputs = [each for each in inputs if self._leads_somewhere(each.node, names_left, failing.union(handed_in))]
+        ends = failing.union(handover.node for handover in handed_in)
+        inputs = [each for each in inputs if self._leads_somewhere(each.node, names_left, ends)]
         queries = self._telling_once(queries, inputs)
         if inputs:
             tables = self._global_tables()
@@ -177,7 +190,7 @@ class SubtopologyPlanner:
         names: frozenset[str],
         part: int,
         native: Aggregation | None,
-        handovers: dict[str, str],
+        handovers: dict[Handover, str],
     ) -> Plan:
         cut = Plan(
             self.topology, self.application_id, self.options, self.number, part, inputs, names, native, handovers
@@ -200,8 +213,19 @@ class SubtopologyPlanner:
         changes = any(sink.changes and sink.topic in source.topics for sink in self.topology.sinks if source.internal)
         return PlanInput(source, topics, changes)
 
-    def _handover(self, node: Node) -> str:
-        return f"{self.application_id}-{node.name}-handover"
+    def _handover(self, node: Node, child: str = "") -> str:
+        return f"{self.application_id}-{node.name}{child and '-'}{child}-handover"
+
+    def _handed_in(self, node: Node, child: Node, handed_in: dict[Handover, str]) -> str:
+        """Return the topic on which a child gets a node's records, and note it in `handed_in`.
+
+        A processor may forward a record to one child only, so that each has a topic of its own.
+        """
+        if not of_kind(Process, [node]):
+            return handed_in.setdefault(Handover(node.name), self._handover(node))
+        is_first = all(handover.node != node.name for handover in handed_in)
+        topic = handed_in[Handover(node.name, child.name)] = self._handover(node, "" if is_first else child.name)
+        return topic
 
     def _global_tables(self) -> list[tuple[PlanInput, Node]]:
         """Return the global tables that steps of this sub-topology look into, each with what its source reads."""
@@ -328,7 +352,7 @@ def _intervals(plan: Plan, kind: PunctuationType) -> list[int]:
         schedule.interval
         for planned in plan.operators
         if isinstance(planned.operator, operators.ProcessorsOperator)
-        for schedule in _initialized(planned, planned.operator, plan).punctuations.schedules
+        for schedule in _initialized(planned, planned.operator, plan).task.punctuations.schedules
         if schedule.kind is kind
     ]
 

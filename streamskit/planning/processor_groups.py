@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamskit import operators
 from streamskit.common.errors import TopologyError
-from streamskit.planning.plan import Plan, ProcessorGroup
+from streamskit.planning.plan import Handover, Plan, ProcessorGroup
 from streamskit.planning.shared_stores import table_of, why_read_only
 from streamskit.serdes import Serde
 from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kind
@@ -15,11 +15,12 @@ from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kin
 class ProcessorOutput(NamedTuple):
     """A way out of a group: the processor, and the step that follows it.
 
-    Without a step the records are handed over to other queries, which have the steps.
+    If another query has that step, the records are handed over to it on a topic.
     """
 
     processor: Process
-    child: Node | None
+    child: Node
+    handover: str = ""
 
     @property
     def sink(self) -> Sink | None:
@@ -67,10 +68,9 @@ def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
     found: list[ProcessorOutput] = []
     for member in group.members:
         for child in plan.topology.children(member):
-            if child not in group.members and child.name in plan.node_names:
-                found.append(ProcessorOutput(member, child))
-        if member.name in plan.handovers:
-            found.append(ProcessorOutput(member, None))
+            handover = plan.handovers.get(Handover(member.name, child.name), "")
+            if handover or (child not in group.members and child.name in plan.node_names):
+                found.append(ProcessorOutput(member, child, handover))
     return found
 
 
@@ -98,16 +98,9 @@ def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.Processo
 
 def _children(member: Process, ports: Sequence[ProcessorOutput], plan: Plan) -> tuple[tuple[str, int | None], ...]:
     """Return the names of the steps after a processor, each with its output port; None is for one of the same group."""
-    numbers = {output.child: number for number, output in enumerate(ports) if output.processor is member}
-    handed_over = numbers.pop(None, None)
-    children = list[tuple[str, int | None]]()
-    for child in plan.topology.children(member):
-        if child.name in plan.node_names:
-            children.append((child.name, numbers.get(child)))
-        elif handed_over is not None:  # only once: the queries with the other steps read the same topic
-            children.append((child.name, handed_over))
-            handed_over = None
-    return tuple(children)
+    numbers = {output.child.name: number for number, output in enumerate(ports) if output.processor is member}
+    names = [child.name for child in plan.topology.children(member)]
+    return tuple((name, numbers.get(name)) for name in names if name in numbers or name in plan.node_names)
 
 
 def changed_tables(group: ProcessorGroup, plan: Plan) -> list[Node]:

@@ -50,12 +50,16 @@ class HostedStores:
             topic: [entry.name for entry in catalogue if entry.changelog == topic]
             for topic in dict.fromkeys(entry.changelog for entry in catalogue)
         }
-        self._stores = {entry.name: local_store(entry.store, self._maker(entry)) for entry in catalogue}
+        self._stores = {
+            entry.name: local_store(entry.store, self._maker(entry), is_global=entry.is_global) for entry in catalogue
+        }
         self._on_disk: dict[TopicPartition, int] = {}
         self.roles: Mapping[TopicPartition, str] = {}
         """The partitions that are here, each with its role."""
         self._by_topic: Mapping[str, list[tuple[TopicPartition, str]]] = {}
         self._listeners: dict[str, list[Callable[[StoreUpdate], None]]] = {}
+        self._last: dict[TopicPartition, int] = {}
+        """The offset of the last update of each partition that was read here."""
         self._flushed = time.monotonic()
         self.failure = ""
         """Why no more updates can be read, as a sentence; "" while they can."""
@@ -98,13 +102,17 @@ class HostedStores:
             self._on_disk = self._folder.positions(persistent)
         self._reader.start()
 
-    def stop(self) -> None:
-        """Stop reading and let go of all partitions; the stores on the disk stay for the next time."""
+    def stop(self, in_touch: bool = True) -> None:
+        """Stop reading and let go of all partitions; the stores on the disk stay for the next time.
+
+        Args:
+            in_touch: whether the broker has answered up to now, so that nothing is missing that it had to say.
+        """
         try:
             self._reader.stop()
         finally:
             if self._folder is not None:
-                self._folder.close()
+                self._folder.close(self._current() if in_touch and not self.failure else ())
         self.roles, self._by_topic = {}, {}
 
     def say_stopped(self, why: str) -> None:
@@ -155,6 +163,8 @@ class HostedStores:
         """Hold these partitions, each in a role, and no others."""
         gone = [where for where in self.roles if where not in places]
         new = [where for where in places if where not in self.roles]
+        if gone and self._folder is not None:
+            self._folder.note(self._current())
         if new:
             self._reader.follow({where: self._open(where) for where in new})
         # The listener is not notified of a standby or warm-up replica, only of what it still lacks once it is active.
@@ -179,6 +189,7 @@ class HostedStores:
         return min(self._stores[name].open(where.partition).position for name in self._filled[where.topic])
 
     def _give_up(self, where: TopicPartition) -> None:
+        self._last.pop(where, None)
         for name in self._filled[where.topic]:
             storage = self._stores[name].drop(where.partition)
             if storage is not None and self._folder is not None and self._entries[name].store.persistent:
@@ -190,6 +201,8 @@ class HostedStores:
             self._stores[name].take(where.partition, records, position)
             if self._listeners.get(name) and self.roles.get(where) in ANSWERING:
                 self._tell(name, where, records, offsets)
+        if offsets:
+            self._last[where] = offsets[-1]
         self.restorations.take(where, offsets, position)
         if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
@@ -197,16 +210,18 @@ class HostedStores:
     def _tell(self, name: str, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int]) -> None:
         if not self.is_ready(where):
             return  # what is restored is no news
-        store = self._stores[name]
+        store, previous = self._stores[name], self._last.get(where)
         for offset, (key, value, timestamp) in zip(offsets, records, strict=True):
             try:
-                update = StoreUpdate(*store.decode(key, value), timestamp, where.partition, offset)
+                update = StoreUpdate(*store.decode(key, value), timestamp, where.partition, offset, "", previous)
             except Exception as failure:  # a serde may be a user's own; one bad record must not end the reader
-                update = StoreUpdate(None, None, timestamp, where.partition, offset, str(failure))
+                update = StoreUpdate(None, None, timestamp, where.partition, offset, str(failure), previous)
+            previous = offset
             for listener in self._listeners[name]:
                 listener(update)
 
     def _restart(self, where: TopicPartition) -> None:
+        self._last.pop(where, None)
         for name in self._filled[where.topic]:
             self._stores[name].clear(where.partition)
 
@@ -215,7 +230,13 @@ class HostedStores:
         for store in self._stores.values():
             store.flush()
         if self._folder is not None:
-            self._folder.note()
+            self._folder.note(self._current())
+
+    def _current(self) -> list[tuple[str, int]]:
+        """Return the stores on the disk, with their partitions, that have been read to their ends."""
+        ready = [where for where in self.roles if self.is_ready(where)]
+        places = [(name, where.partition) for where in ready for name in self._filled[where.topic]]
+        return [place for place in places if self._entries[place[0]].store.persistent]
 
     def _fail(self, failure: StreamsError) -> None:
         if self.failure:

@@ -127,11 +127,11 @@ class Instance:
             leave_group: whether to say so in the group. Otherwise the others take over when its session is over, or
                 leave its share to an instance that starts at its address before then.
         """
-        self._closed = self.stopped or "The instance is closed."
+        in_touch, self._closed = self._membership.in_touch, self.stopped or "The instance is closed."
         try:
             self._membership.stop(leave_group=leave_group)
         finally:
-            self._hosted.stop()
+            self._hosted.stop(in_touch)
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the share that is here is complete and holds all updates before the given offsets.
@@ -210,7 +210,8 @@ class Instance:
     def partition_of(self, store: str, key: bytes) -> int | None:
         """Return the partition where the row of a key is; None where that does not follow from the key."""
         entry = self._entry(store)
-        return partition_for(key, entry.partitions) if entry.routed else None
+        # Others write the topic of a global table, with keys and partitioners of their own.
+        return partition_for(key, entry.partitions) if entry.routed and not entry.is_global else None
 
     def states(self, store: str) -> list[PartitionState]:
         """Return the partitions of a store that this instance has, with how far they are."""

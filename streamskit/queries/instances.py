@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
+from streamskit.api.streams_config import token_of_environment
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id, own_name
@@ -164,7 +165,7 @@ class Instances:
         """Return what the instances say they host, by where they answer; one of them asks the others."""
         for server in self:
             try:
-                with QueryClient(server.url, timeout="3 seconds", retry=0) as client:
+                with QueryClient(server.url, token=token_of_environment(), timeout="3 seconds", retry=0) as client:
                     found = client.instances()
             except StreamsError:
                 continue

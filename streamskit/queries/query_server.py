@@ -1,5 +1,6 @@
 """An instance with its REST layer: it shares the stores of an application with others, and answers queries."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class QueryServer:
             `stores` in the application's folder when not given.
         keeps: says, for a topic and the key and value of a record, whether the stores take it.
         service: the application's own routes, if it has any.
+        before: one that has not started and is not to start any more: its address and its dashboard are taken over.
     """
 
     def __init__(
@@ -31,13 +33,14 @@ class QueryServer:
         state_dir: Callable[[HostInfo], Path | None] | None = None,
         keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
         service: RestService | None = None,
+        before: "QueryServer | None" = None,
     ) -> None:
         from streamskit.queries.rest import server as rest
 
         server = HostInfo.of(config.application_server or "")
         listen = HostInfo.of(config.listen) if config.listen else server
-        socket = rest.bind(listen.host, listen.port)
-        self.here = HostInfo(server.host, server.port or socket.getsockname()[1])
+        bound = rest.bind(listen.host, listen.port) if before is None else before.hand_over()
+        self.here = HostInfo(server.host, server.port or bound.getsockname()[1])
         self.instance = Instance(
             catalogue,
             config.connection,
@@ -47,7 +50,9 @@ class QueryServer:
             session_timeout=config.session_timeout,
             keeps=keeps,
         )
-        self.rest = rest.Server(self.instance, socket, config.token_text, service)
+        self.rest = rest.Server(self.instance, bound, config.token_text, service)
+        if before is not None:
+            self.rest.dashboard = before.rest.dashboard
 
     def start(self) -> None:
         """Answer, and join the other instances.
@@ -68,6 +73,10 @@ class QueryServer:
     def let_go(self) -> None:
         """Close the socket; it is not to start any more."""
         self.rest.stop()
+
+    def hand_over(self) -> socket.socket:
+        """Return the socket, for another one to answer there; this one is not to start any more."""
+        return self.rest.hand_over()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the partitions that are here hold all updates before the given offsets, as `Replica` does."""

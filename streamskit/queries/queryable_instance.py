@@ -51,7 +51,9 @@ class InstanceHealth:
 class StoreUpdate(NamedTuple):
     """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog.
 
-    An update that the store's serdes cannot read has neither key nor value, and `error` says why.
+    An update that the store's serdes cannot read has neither key nor value, and `error` says why. `previous` is the
+    offset of the update before it in the partition, if that is known: a changelog has offsets without an update, such
+    as the ends of transactions.
     """
 
     key: Any
@@ -60,6 +62,7 @@ class StoreUpdate(NamedTuple):
     partition: int
     offset: int
     error: str = ""
+    previous: int | None = None
 
 
 class QueryableInstance(Protocol):

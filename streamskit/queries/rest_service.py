@@ -116,9 +116,12 @@ class RestService:
 
         The function gets the `RestCall`, then the parameters of the path by name, then those after the question mark,
         if it takes more; its annotations give their types. What it returns is sent as JSON; None becomes a 404; a
-        Starlette `Response` is sent as it is. It may refuse a call: FastAPI's `HTTPException(400, "why")` is an answer
-        as well. It only reads: there is no method other than GET. An `async def` may `await call.ask(...)` and must be
-        quick; a plain `def` runs in a thread.
+        Starlette `Response` is sent as it is. It only reads: there is no method other than GET. An `async def` may
+        `await call.ask(...)` and must be quick; a plain `def` runs in a thread.
+
+        To refuse a call, raise FastAPI's `HTTPException(400, "That is no genre.")`. Whichever instance it has asked,
+        the client gets that status and those headers, with the text as `error` in the JSON, and the function does not
+        run again at another instance. Any other exception of the function is a 500 that names it.
 
         Args:
             path: the path, with parameters in braces: "/charts/genre/{genre}".

@@ -19,11 +19,12 @@ from streamskit.api.streams_config import SHORTEST_REAL_TIME, StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError, StreamsError, StreamsKitError
 from streamskit.environment.session import spark_session
-from streamskit.environment.spark_java import LOST
+from streamskit.environment.spark_java import LOST, end_interrupted_calls_alone
+from streamskit.environment.spark_processes import let_workers_import
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
 from streamskit.kafka.topics import TopicExtent, TopicIdentity
-from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.plan import Plan, is_readable, is_whole
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
 from streamskit.queries.group.shutdown import shut_down_instances
@@ -58,7 +59,7 @@ from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, matched, widened
 from streamskit.runtime.topic_watch import TopicWatch
-from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
+from streamskit.runtime.topics import ApplicationTopics, catalogue, ever_made, filled_stores, side_effects
 from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
@@ -83,6 +84,7 @@ class Application:
         spark: the session to run on; streamskit's own when not given.
         rest_service: the application's own routes, if it has any.
         states: holds its state, if an `Application` was already created for the same application.
+        server: that `Application`'s, which has not started: its address and its dashboard are taken over.
 
     Raises:
         StreamsError: the topology, the names of its topics or the routes do not fit the config.
@@ -95,6 +97,7 @@ class Application:
         spark: SparkSession | None,
         rest_service: RestService | None = None,
         states: StateMachine | None = None,
+        server: QueryServer | None = None,
     ) -> None:
         if rest_service is not None and config.application_server is None:
             raise StreamsError(
@@ -120,12 +123,15 @@ class Application:
         self.catalogue = catalogue(config.application_id, topology, self.plans)
         self._partitions: dict[str, int] = {}
         self._has_slots = False  # another KafkaStreams of the same application may have taken some
-        self._build_stores()
+        self._build_stores(server)
         self._build_supervision()
 
-    def _build_stores(self) -> None:
+    def _build_stores(self, server: QueryServer | None) -> None:
         """Create the queryable stores and what fills them: a replica of all, or an instance with a share of them."""
-        self.stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
+        self.stores = {
+            store.name: local_store(store, is_global=is_whole(self.topology, store))
+            for store in self.topology.stores.values() if is_readable(store)
+        }  # fmt: skip
         self.changelogs: dict[str, list[LocalStore]] = {
             topic: [self.stores[store] for store in stores]
             for topic, stores in filled_stores(self.topology, self.plans).items()
@@ -148,13 +154,15 @@ class Application:
         self.copies: Replica[ChangelogRecord] | QueryServer = (
             Replica(self.config.connection, self.changelogs, changelog_records(self.global_records.keep))
             if self.config.application_server is None
-            else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep, service=self._rest_service)
+            else QueryServer(
+                self.catalogue, self.config, keeps=self.global_records.keep, service=self._rest_service, before=server
+            )
         )
 
     def _global_store_failed(self, failure: StreamsError) -> None:
-        """Stop the application: a global store's processor failed. The queries handle a broker that is away."""
+        """End the application: a global store's processor failed. The queries handle a broker that is away."""
         if not isinstance(failure.__cause__, BrokerError):
-            self.supervisor.fail(failure)
+            self.supervisor.global_store_failed(failure)
 
     def _build_supervision(self) -> None:
         """Make what watches over the queries, and what they need before they start."""
@@ -199,10 +207,10 @@ class Application:
             self.config = replace(self.config, real_time=OFF)  # as it is planned already
             self.why_mode = f"in micro-batches, because {why_not}"
             return self
-        self.let_go()
         batch = max(SHORTEST_REAL_TIME, self.config.milliseconds("commit_interval"))
         config = replace(self.config, real_time=batch)
-        chosen = Application(self.topology, config, self._spark, self._rest_service, self.states)
+        server = self.copies if isinstance(self.copies, QueryServer) else None
+        chosen = Application(self.topology, config, self._spark, self._rest_service, self.states, server)
         chosen.supervisor.handler = self.supervisor.handler
         if (listener := self._restorations.listener) is not None:
             chosen.tell_of_restoring(listener)
@@ -238,6 +246,8 @@ class Application:
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
         self._spark = self._spark or spark_session()
+        end_interrupted_calls_alone()  # a session of the user's own may be the first
+        let_workers_import(self._spark.sparkContext)
         if self.config.in_real_time:
             take_slots(self._spark, str(self.config.folder), self.plans, partitions, busy)
             self._has_slots = True
@@ -344,8 +354,7 @@ class Application:
         return self._spark.sparkContext.defaultParallelism
 
     def clean_up(self) -> None:
-        """Delete its folder and its internal topics; it runs nowhere."""
-        self.match_topics()
+        """Delete its folder and its internal topics; it runs nowhere. The topics that it read may be gone by now."""
         self._runner.claim(self._a_topic)
         self._runner.confirm()
         self._forget()
@@ -440,8 +449,10 @@ class Application:
 
     @property
     def _a_topic(self) -> str:
-        """A topic that it reads: of a query, or of a global table, where it has nothing else."""
-        return self.plans[0].topics[0] if self.plans else self.topology.sources[0].topics[0]
+        """A topic that a query or a global table reads; one of its own where all that it reads is named by patterns."""
+        read = [topic for plan_ in self.plans for each in plan_.inputs if not each.pattern for topic in each.topics]
+        read += [topic for source in self.topology.sources for topic in source.topics]
+        return [*read, *self.topics.internal][0]
 
     def processed(self) -> dict[str, dict[int, int]]:
         """Return how far all queries have come: by topic and partition, the offset to go on from."""
@@ -464,9 +475,10 @@ class Application:
         return self.side_effects.done | read
 
     def _forget(self) -> None:
+        made = ever_made(self.topology, self.config.application_id, query_options(self.config))
         self.home.delete()
-        if self.topics.internal:
-            self.brokers.delete_topics(*self.topics.internal, missing_ok=True)
+        if made:
+            self.brokers.delete_topics(*made, missing_ok=True)
         forget(self.config.connection, self.config.application_id)
 
     def _rebuild(self, extents: Mapping[str, TopicExtent]) -> str:
@@ -517,4 +529,5 @@ class Application:
         return InstanceHealth(state.name, str(self.supervisor.failure or ""), waits_for, self._parts())
 
     def _measures(self) -> Iterable[Measure]:
-        return measures(self.states.state, self.supervisor, self.losses, self.group_offsets)
+        skipped = self.global_records.dropped
+        return measures(self.states.state, self.supervisor, self.losses, self.group_offsets, skipped)

@@ -57,7 +57,7 @@ class CatchUp:
         self._until_running()
         queries = self._supervisor.queries
         plans = [query.plan for query in queries]
-        now = {topic: self._end(topic) for topic in from_outside(plans)}
+        now = {topic: self._end(topic, self._isolation) for topic in from_outside(plans)}
         order = feeding_order(plans)
         if order:
             queries = sorted(queries, key=lambda query: order.index(query.plan.name))
@@ -67,7 +67,10 @@ class CatchUp:
             for query in queries:
                 self._until_running()
                 # Read only now, when the queries that feed this one are done.
-                mine = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
+                mine = {
+                    topic: now[topic] if topic in now else self._end(topic, self._isolation)
+                    for topic in query.plan.topics
+                }
                 self._wait_for(query, mine)
                 ends |= mine
             # In a cycle, a query may have got new records meanwhile: all is done once a round changes no end offset.
@@ -89,7 +92,9 @@ class CatchUp:
             reader.wait_for(self.ends(topics), self.deadline, self._check)
 
     def ends(self, topics: Iterable[str]) -> Offsets:
-        """Return where the partitions of topics end now.
+        """Return where the partitions of topics end now for what fills stores and calls functions.
+
+        Whatever the queries' isolation level, those read no further than to the first open transaction.
 
         Raises:
             StreamsError: the broker does not say so in time.
@@ -97,7 +102,7 @@ class CatchUp:
         return {
             TopicPartition(topic, partition): offset
             for topic in topics
-            for partition, offset in self._end(topic).items()
+            for partition, offset in self._end(topic, "read_committed").items()
         }
 
     def _until_running(self) -> None:
@@ -114,10 +119,10 @@ class CatchUp:
                 query.end_batch(ends)
             time.sleep(0.02)
 
-    def _end(self, topic: str) -> dict[int, int]:
+    def _end(self, topic: str, isolation: Isolation) -> dict[int, int]:
         while True:
             try:
-                return self._brokers.end_offsets(topic, self._isolation)
+                return self._brokers.end_offsets(topic, isolation)
             except BrokerError as failure:
                 # The broker may have gone away a moment ago.
                 if not self._supervisor.broker.was_away():

@@ -42,6 +42,9 @@ UNHANDLED = (
     "(F.pandas_udf): use F.udf, or do that work in a Processor, with process()."
 )
 
+NOT_WRITTEN = re.compile(r"RecordTooLarge|UnknownTopic|not present in metadata")
+"""What Kafka's producer says when a topic does not take a record."""
+
 WORKER_LOST = "Python worker exited unexpectedly"
 """What Spark says when a Python worker is gone."""
 
@@ -114,9 +117,8 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
     for node in plan.nodes:
         if f"] {node.name}: " in said:
             return StreamsError(f"{_place(node)}: {said.partition(': ')[2]}")
-    topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
-    if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
-        return StreamsError(f"{_place(topic)}: a record could not be written to topic '{plan.topic(topic)}': {said}")
+    if NOT_WRITTEN.search(text) is not None and (refusal := _not_written(plan, said)) is not None:
+        return refusal
     nodes, line = _nodes_of(failure, plan)
     if nodes:
         places = " or ".join(_place(node) for node in nodes)
@@ -219,6 +221,22 @@ def _sentence(begin: str, text: str) -> str | None:
     """Return the sentence with this beginning among the errors in a text; Spark's plan may contain the same words."""
     found = re.search(rf"(?:Error|Exception|EXCEPTION\]):? ({re.escape(begin)}[^\n]*)", text)
     return found.group(1).split(" SQLSTATE")[0].strip() if found else None
+
+
+def _not_written(plan: Plan, said: str) -> StreamsError | None:
+    """Return the error for a record that a topic did not take; the sentence of Kafka's producer may not name the topic.
+
+    The rest of Spark's message names all topics of the query, so it says nothing about which of them it was.
+    """
+    own = [plan.changelog(store) for store in plan.stores] + [plan.calls_topic(node) for node in plan.side_effects]
+    places = dict.fromkeys([*own, *plan.handovers.values()], _whole(plan))
+    places |= {plan.topic(sink): _place(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+    named = [topic for topic in places if _is_named(topic, said)]
+    may_be = named or (list(places) if "RecordTooLarge" in said else [])
+    if not may_be:
+        return None
+    place, topics = places[may_be[0]] if len(may_be) == 1 else _whole(plan), " or ".join(f"'{each}'" for each in may_be)
+    return StreamsError(f"{place}: a record could not be written to topic {topics}: {said}")
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:

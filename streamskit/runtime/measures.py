@@ -13,8 +13,13 @@ from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import State
 from streamskit.runtime.supervisor import Supervisor
 
+GLOBAL = "global"
+"""What stands in the place of a sub-topology where a global table is read without a query."""
 
-def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: GroupOffsets) -> Iterator[Measure]:
+
+def measures(
+    state: State, supervisor: Supervisor, losses: DataLoss, offsets: GroupOffsets, skipped: Mapping[str, int]
+) -> Iterator[Measure]:
     """Yield what is measured now; less where Spark's Java has ended or no broker answers.
 
     Args:
@@ -22,6 +27,7 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
         supervisor: has the queries.
         losses: knows what was deleted before it was read.
         offsets: asks the broker for the lag.
+        skipped: how many records of global tables were dropped, by node, as for `as_table`.
     """
     for each in State:
         yield Measure("stream_metrics_state", float(each is state), {"state": each.name})
@@ -38,6 +44,8 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
         for (topic, partition), lag in lags.items():
             where = {"topic": topic, "partition": str(partition)}
             yield Measure("stream_task_metrics_records_lag", lag, thread | where)
+    for node, count in list(skipped.items()):  # records are read, and may be dropped, at the same time
+        yield _dropped(GLOBAL, node, count)
 
 
 def as_table(
@@ -64,7 +72,7 @@ def as_table(
             now = query.metrics.update()
         for node, count in now.dropped.items() or [("", 0)]:
             rows.append((name, now.batches, now.processed, node, count, query.restarts, losses.lost[name], lag))
-    rows += [("global", 0, 0, node, count, 0, 0, None) for node, count in skipped.items()]
+    rows += [(GLOBAL, 0, 0, node, count, 0, 0, None) for node, count in skipped.items()]
     columns = ["query", "batches", "records", "node", "dropped", "restarts", "lost", "lag"]
     return pd.DataFrame(rows, columns=columns).astype({"lag": "Int64"})
 
@@ -87,4 +95,9 @@ def _of_query(query: RunningQuery) -> Iterator[Measure]:
         yield Measure("stream_thread_metrics_commit_latency_avg", average, thread)
         yield Measure("stream_thread_metrics_commit_latency_max", max(now.latencies), thread)
     for node, count in now.dropped.items():
-        yield Measure("stream_task_metrics_dropped_records_total", count, thread | {"processor_node": node})
+        yield _dropped(query.plan.name, node, count)
+
+
+def _dropped(name: str, node: str, count: int) -> Measure:
+    where = {"subtopology": name, "processor_node": node}
+    return Measure("stream_task_metrics_dropped_records_total", count, where)

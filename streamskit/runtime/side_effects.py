@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from streamskit.api.client_settings import BootstrapServers
@@ -48,7 +49,7 @@ class SideEffects:
         self._nodes, self._file, self._failed = nodes, folder / FILE, failed
         self._done: Offsets = {}
         self._noted_offsets: dict[str, dict[int, int]] = {}
-        self._noted = 0.0
+        self._noted, self._written, self._noting = 0.0, "", threading.Lock()
         self._started, self._stopping = False, threading.Event()
         self._reader = TopicReader(bootstrap_servers, self._take, "The calls of functions", topic_record, failed=lost)
 
@@ -106,7 +107,9 @@ class SideEffects:
             else:
                 return
             self._done[where] = record.offset + 1
-            if time.monotonic() - self._noted > NOTE_SECONDS:
+            if self._stopping.is_set() and not self._is_noted_last():
+                return  # the call outlasted the stop, and the next start went on from its note
+            if self._stopping.is_set() or time.monotonic() - self._noted > NOTE_SECONDS:
                 self._note()
         self._done[where] = position
 
@@ -126,13 +129,21 @@ class SideEffects:
         return {topic: dict(partitions) for topic, partitions in self._noted_offsets.items()}
 
     def _note(self) -> None:
-        said: dict[str, dict[int, int]] = {}
-        for (topic, partition), offset in self._done.items():
-            said.setdefault(topic, {})[partition] = offset
-        if not self._file.parent.is_dir():
-            return  # the application was deleted while it runs
-        write_file(self._file, json.dumps(said))
-        self._noted_offsets, self._noted = said, time.monotonic()
+        with self._noting:
+            said: dict[str, dict[int, int]] = {}
+            for (topic, partition), offset in self._done.items():
+                said.setdefault(topic, {})[partition] = offset
+            if not self._file.parent.is_dir():
+                return  # the application was deleted while it runs
+            self._written = json.dumps(said)
+            write_file(self._file, self._written)
+            self._noted_offsets, self._noted = said, time.monotonic()
+
+    def _is_noted_last(self) -> bool:
+        """Return whether nobody has written the note since this did."""
+        with self._noting, suppress(OSError):
+            return self._file.read_text() == self._written
+        return False
 
     def _read_note(self) -> Offsets:
         if not self._file.exists():

@@ -231,7 +231,8 @@ class SoleRunner:
         """Let others run the application; wait at most this many seconds until the group knows."""
         if self._thread is not None:
             self._stopping.set()
-            self._thread.join(seconds)
+            if self._thread is not threading.current_thread():  # it may tell a listener that the application ends
+                self._thread.join(seconds)
             self._thread = None
 
     @property
@@ -257,6 +258,21 @@ class SoleRunner:
                     )
                 logger.debug("The group '%s' could not be joined: %s", self._group, failure)
                 self._stopping.wait(RETRY_SECONDS)
+            except Exception as failure:
+                self._give_up(failure)
+
+    def _give_up(self, failure: Exception) -> None:
+        """End because of a failure that is neither the broker's nor the group's: the next try would end the same."""
+        why = StreamsError(
+            f"'{self._application_id}' cannot know whether it runs elsewhere, and does not run without that: its place "
+            f"in the consumer group '{self._group}' was lost to {type(failure).__name__}: {failure}"
+        )
+        why.__cause__ = failure
+        if not self._answered.is_set():
+            self._refuse(why)
+            return
+        self._stopping.set()
+        self._lost(why)
 
     @property
     def _rights(self) -> tuple[Right, ...]:
@@ -320,8 +336,8 @@ class SoleRunner:
                 )
             )
 
-    def _refuse(self, why: str) -> None:
-        self._refusal = StreamsError(why)
+    def _refuse(self, why: str | StreamsError) -> None:
+        self._refusal = StreamsError(why) if isinstance(why, str) else why
         self._stopping.set()
         self._answered.set()
 

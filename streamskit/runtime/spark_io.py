@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from streamskit.execution.compiler import compile_plan
 from streamskit.execution.partitioning import writers
 from streamskit.jvm import with_time_of_each_record
 from streamskit.kafka.client_libraries import for_java, java_text
-from streamskit.kafka.topics import configs, first_from
+from streamskit.kafka.topics import configs, extents, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
@@ -120,7 +120,7 @@ class KafkaTopics:
         else:
             options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
             options |= MICRO_BATCH_CONSUMER | {"idle": "-1"}  # one topic alone needs no order
-        if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
+        if source == IN_ORDER and self._reads_in_order(plan, topics):
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
             # Task operators put their records in order themselves.
@@ -149,6 +149,8 @@ class KafkaTopics:
         kept = Checkpoint(checkpoint)
         kept.settle()
         begin = {} if kept.has_begun else starting_offsets(self.config, plan)
+        if kept.has_begun:
+            self._follow(plan, kept)
         runs, tasks = kept.begin_run(plan.runs_in_real_time), plan.tasks(self.partitions)
         if plan.runs_in_real_time:
             limits = BatchLimits(None)
@@ -157,7 +159,7 @@ class KafkaTopics:
             limits = BatchLimits.looked_up(self.config, plan).at_most(kept.most_records)
             mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
         if limits.records is not None:
-            kept.shorten(limits.records)
+            kept.shorten(limits.records, self.config.max_task_idle_ms >= 0 and self._reads_in_order(plan, plan.topics))
         sizes = {
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
@@ -186,6 +188,32 @@ class KafkaTopics:
                 .start()
             )
 
+    def _follow(self, plan: Plan, kept: Checkpoint) -> None:
+        """Have a query that has begun read the topics of a changed program: begin with new ones, and leave others out.
+
+        A topic that has come to a pattern since the last start is read from its first record, as while the query runs.
+
+        Raises:
+            StreamsError: a new topic has `auto_offset_reset` "none"; or the checkpoint cannot be read.
+            BrokerError: no broker answers.
+        """
+        known = kept.known()
+        if not known:
+            return
+        if gone := known.keys() - set(plan.topics):
+            kept.forget(gone)
+        new = [topic for topic in plan.topics if known.get(topic, {}).keys() < set(range(self.partitions[topic]))]
+        if new:
+            begin = starting_offsets(self.config, plan, [topic for topic in new if topic not in known])
+            held = extents(self.config.connection, new).items()
+            starts = {topic: {**extent.first, **begin.get(topic, {})} for topic, extent in held}
+            kept.add(
+                {
+                    topic: {number: first for number, first in each.items() if number not in known.get(topic, {})}
+                    for topic, each in starts.items()
+                }
+            )
+
     def _starting(self, topics: Sequence[str], begin: StartingOffsets) -> str:
         """Return where to begin reading topics, in Spark's format."""
         if not any(topic in begin for topic in topics):
@@ -207,6 +235,10 @@ class KafkaTopics:
             return {}
         # Not every client that may write to a topic may read its settings.
         return {topic: _rules_of(config) for topic, config in found.items() if config}
+
+    def _reads_in_order(self, plan: Plan, topics: Sequence[str]) -> bool:
+        """Return whether a query's source orders records: those of one topic alone need no order."""
+        return len(topics) > 1 or self._writes_by_time(plan)
 
     def _writes_by_time(self, plan: Plan) -> bool:
         """Return whether tasks of a plan meet in a repartition topic, so that their records need to be ordered."""
@@ -241,10 +273,15 @@ class KafkaTopics:
         return WITH_TIME, options
 
 
-def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:
-    """Return where a query that has not run before begins in the topics that it does not read from the first record.
+def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | None = None) -> StartingOffsets:
+    """Return where a query begins in topics that it has not read before and does not read from the first record.
 
     Topics of global tables and the application's own topics are read completely.
+
+    Args:
+        config: the application's.
+        plan: what the query runs.
+        new: those of its topics that it has not read before; all if it has not run before.
 
     Raises:
         StreamsError: a topic without a position has `auto_offset_reset` "none".
@@ -255,6 +292,8 @@ def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:
         source = each.node
         if not isinstance(source, Source) or source.internal or each.is_broadcast or each.is_handover:
             continue
+        if new is not None and (source.pattern or {*new}.isdisjoint(each.topics)):
+            continue
         reset = source.auto_offset_reset or AutoOffsetReset.of(config.auto_offset_reset)
         if reset.kind == "none":
             raise StreamsError(
@@ -263,7 +302,8 @@ def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:
                 "application_id or state_dir before? To begin, choose 'earliest' or 'latest'."
             )
         if reset.kind != "earliest":
-            times |= dict.fromkeys(each.topics, now - reset.milliseconds if reset.milliseconds else END_OF_TIME)
+            asked = [topic for topic in each.topics if new is None or topic in new]
+            times |= dict.fromkeys(asked, now - reset.milliseconds if reset.milliseconds else END_OF_TIME)
     return first_from(config.connection, times) if times else {}
 
 

@@ -39,6 +39,7 @@ class StartupChecks:
         self._last_start, self._ids = Fingerprint(), dict[str, str]()
         self._prints: dict[str, QueryPrint] = {}
         self._partitions: Mapping[str, int] = {}
+        self._firsts: Mapping[str, Mapping[int, int]] = {}
 
     def compare(self, partitions: Mapping[str, int]) -> None:
         """Compare the topology with the one that ran here before, without changing anything.
@@ -55,9 +56,9 @@ class StartupChecks:
         self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
         self._check_cut()
         begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
-        check(
-            self._application_id, self._folder, self._last_start.queries, {name: self._prints[name] for name in begun}
-        )
+        read = {topic for each in self._prints.values() for topic in each.reads}
+        now = {name: self._prints[name] for name in begun}
+        check(self._application_id, self._folder, self._last_start.queries, now, read)
         for name, checkpoint in self._checkpoints.items():
             was_there = name in self._last_start.queries and not checkpoint.folder.exists()
             if begun and (was_there or checkpoint.is_partly_gone):
@@ -141,6 +142,9 @@ class StartupChecks:
         self.check_rights()
         now = self._extents()
         self._ids = {topic: extent.id for topic, extent in now.items()}
+        self._firsts = (
+            self._last_start.firsts if has_begun else {topic: now[topic].first for topic in self._read if topic in now}
+        )
         if has_begun:
             remade = {topic for topic, id_ in self._ids.items() if self._last_start.topics.get(topic, id_) != id_}
             self._check_changelogs(remade)
@@ -156,7 +160,7 @@ class StartupChecks:
         """
         for checkpoint in self._checkpoints.values():
             checkpoint.folder.mkdir(parents=True, exist_ok=True)
-        Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
+        Fingerprint({**self._last_start.queries, **self._prints}, self._ids, self._firsts).save(self._folder)
 
     def note_topics(self, ids: Mapping[str, str]) -> None:
         """Note topics that running queries have switched to: created again, or newly matched by a pattern."""
@@ -205,10 +209,11 @@ class StartupChecks:
             "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
         )
         for topic in self._read:
+            known = self._last_start.firsts.get(topic, {})
             for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
-                if first > 0:
+                if (gone := first - known.get(partition, 0)) > 0:
                     raise StreamsError(
-                        f"{message} Its state cannot be made again: {first} records of topic '{topic}', partition "
+                        f"{message} Its state cannot be made again: {gone} records of topic '{topic}', partition "
                         f"{partition}, have been deleted since. {way_out}"
                     )
         for topic in self._topics.streams:

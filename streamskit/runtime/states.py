@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 logger = logging.getLogger("streamskit")
@@ -47,6 +48,7 @@ class StateMachine:
         self._listeners: list[Listener] = []
         self._moving = threading.Condition()
         self._held_by: set[str] = set()
+        self._ending_threads: set[int] = set()
 
     def add_listener(self, listener: Listener) -> None:
         """Call `listener(new, old)` at each move from now on."""
@@ -77,9 +79,26 @@ class StateMachine:
         return reason in self._held_by
 
     def await_none_of(self, states: Container[State], seconds: float) -> bool:
-        """Wait until the state is none of these, and return whether that happened in time."""
+        """Wait until the state is none of these, and return whether that happened in time.
+
+        A thread that is ending the application does not wait for itself, as in a state listener or a signal's handler.
+        """
         with self._moving:
+            if threading.get_ident() in self._ending_threads:
+                seconds = 0.0
             return self._moving.wait_for(lambda: self.state not in states, seconds)
+
+    @contextmanager
+    def ending_here(self) -> Iterator[None]:
+        """Say that this thread ends the application in a `with`, listeners included."""
+        thread = threading.get_ident()
+        is_nested = thread in self._ending_threads
+        self._ending_threads.add(thread)
+        try:
+            yield
+        finally:
+            if not is_nested:
+                self._ending_threads.discard(thread)
 
     def _change(self, new: State) -> State | None:
         """Go to `new` and return the state before it, or stay and return None."""

@@ -32,7 +32,7 @@ from streamskit.runtime.states import ACTIVE, ENDING, Listener, State
 from streamskit.runtime.supervisor import STARTING, STOP_SECONDS
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
-from streamskit.topology import Topology
+from streamskit.topology import Topology, check_topology
 
 logger = logging.getLogger("streamskit")
 
@@ -79,7 +79,7 @@ class KafkaStreams:
         rest_service: RestService | None = None,
         **settings: Unpack[StreamsSettings],
     ) -> None:
-        self.topology = own_topology(topology)
+        self.topology = own_topology(check_topology(topology))
         self.config = own_config(StreamsConfig.of(config, bootstrap_servers, application_id, **settings))
         self._application = Application(self.topology, self.config, spark, rest_service)
         if uncaught_exception_handler is not None:
@@ -254,6 +254,9 @@ class KafkaStreams:
         machines, it is interrupted and runs again at the next start.
         The functions of `foreach`, `peek` and `print` are called for all processed records; calls for which there is no
         time are made at the next start.
+        While a failure is stopping the application (PENDING_ERROR), `close` first waits for that, except in the thread
+        that stops it: in a state listener it returns False at once, and closes the application when the listener is
+        called for ERROR.
 
         Raises:
             StreamsError: the disk is full, and something could not be noted; the application is closed all the same.
@@ -265,15 +268,19 @@ class KafkaStreams:
         if self.state is State.CREATED:
             self._application.let_go()
             return self._application.states.move(State.NOT_RUNNING)
-        self._application.states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
-        if not self._application.states.move(State.PENDING_SHUTDOWN):
-            return self.state is State.NOT_RUNNING
-        try:
-            with telling_of_a_full_disk(self.folder):
-                in_time = self._application.stop(began + most, options.leave_group)
-        finally:
-            self._forget_running()
-            self._application.states.move(State.NOT_RUNNING)
+        states = self._application.states
+        states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
+        with states.ending_here():
+            if not states.move(State.PENDING_SHUTDOWN):
+                if self.state is State.PENDING_ERROR:
+                    logger.warning("'%s' is still stopping: close() it again when it is ERROR.", self.application_id)
+                return self.state is State.NOT_RUNNING
+            try:
+                with telling_of_a_full_disk(self.folder):
+                    in_time = self._application.stop(began + most, options.leave_group)
+            finally:
+                self._forget_running()
+                states.move(State.NOT_RUNNING)
         return in_time and time.monotonic() - began < most
 
     def pause(self) -> None:

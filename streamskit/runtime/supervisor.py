@@ -147,12 +147,14 @@ class Supervisor:
     def fail(self, failure: StreamsError, loudly: bool = True) -> None:
         """Stop all queries because of a failure, and be in ERROR; `loudly` logs why."""
         self.failure = self.failure or failure
-        if self._states.move(State.PENDING_ERROR):
+        with self._states.ending_here():
+            if not self._states.move(State.PENDING_ERROR):
+                return
             if loudly:  # otherwise, nobody might notice, as nobody may be waiting for this application
                 logger.error("'%s' stopped: %s", self._application_id, self.failure)
             self._ended(str(self.failure))
             self.stop()
-            self._states.move(State.ERROR)
+        self._states.move(State.ERROR)
 
     def call_failed(self, node: SideEffect, failure: Exception) -> bool:
         """Ask the handler about a function that failed in this process, and return whether to call it again."""
@@ -358,6 +360,15 @@ class Supervisor:
                 return failure
         self._states.release(query.plan.name)
         return query.await_end()
+
+    def global_store_failed(self, failure: StreamsError) -> None:
+        """Ask the handler about what ended a global store's updates, and end the application: nothing fills it again.
+
+        Mirrors the end of the global stream thread.
+        """
+        if self._asked(failure):
+            self._warn("REPLACE_THREAD cannot replace what fills its global stores, so the application stops.")
+            self.fail(failure)
 
     def _asked(self, failure: StreamsError) -> bool:
         """Ask the handler about a failure, and return whether to go on; if not, the application has ended."""

@@ -9,7 +9,7 @@ from streamskit.kafka.topics import TopicIdentity, list_topics
 from streamskit.planning.plan import Plan
 from streamskit.runtime.topics import ApplicationTopics
 from streamskit.topology import Topology
-from streamskit.topology.wiring import check_read_once
+from streamskit.topology.source_topics import check_read_once
 
 KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 

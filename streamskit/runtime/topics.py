@@ -1,7 +1,7 @@
 """The topics of an application: what each is for, which ones it makes, and how many partitions each has."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamskit.api.stream_partitioner import Partitioner, beyond, only_one
@@ -12,6 +12,8 @@ from streamskit.common.names import LONGEST_NAME
 from streamskit.kafka.access import Right
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import list_topics, unseen
+from streamskit.planning import planner
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
@@ -20,20 +22,20 @@ from streamskit.state.stores import Store
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, TableSource, of_kind
 
-CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
+OWN_TIMES = {"message.timestamp.type": "CreateTime"}
+"""Records keep the time that they were written with, event time, whatever the broker's own default is."""
+CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)} | OWN_TIMES
 # "delete" lets the application delete expired windows; nothing is deleted by age.
-WINDOWED_CHANGELOG = CHANGELOG | {
-    "cleanup.policy": "compact,delete", "retention.ms": "-1", "message.timestamp.type": "CreateTime"
-}  # fmt: skip
+WINDOWED_CHANGELOG = CHANGELOG | {"cleanup.policy": "compact,delete", "retention.ms": "-1"}
 ADDITIONAL_LAG = 24 * 60 * 60 * 1000
 """For how many milliseconds beyond its history the changelog of a versioned store keeps every version of a row.
 
 Compaction goes by the clock and history by stream time, which may be behind. Kafka Streams adds a day as well.
 """
-REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
+REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"} | OWN_TIMES
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
 CHECKPOINTS = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
-SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
+SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"} | OWN_TIMES
 
 
 def changelogs(plans: list[Plan]) -> dict[str, Store]:
@@ -49,6 +51,24 @@ def global_tables(topology: Topology) -> dict[str, list[GlobalTableSource]]:
             for topic in topology[node.parents[0]].topic_names:
                 found.setdefault(topic, []).append(node)
     return found
+
+
+def ever_made(topology: Topology, application_id: str, options: QueryOptions) -> list[str]:
+    """Return every topic that an application makes in either mode, with or without a record cache.
+
+    Each of them may cut a sub-topology into other queries, and what "auto" chooses is known only after a start.
+
+    Args:
+        topology: what it runs.
+        application_id: its id.
+        options: how its queries run.
+    """
+    modes = [(cache, real_time) for cache in (options.cache, not options.cache) for real_time in (False, True)]
+    plans = (
+        planner.plan(topology, application_id, replace(options, cache=cache, real_time=real_time))
+        for cache, real_time in modes
+    )
+    return list(dict.fromkeys(topic for each in plans for topic in ApplicationTopics(application_id, each).internal))
 
 
 def filled_stores(topology: Topology, plans: list[Plan]) -> dict[str, list[str]]:

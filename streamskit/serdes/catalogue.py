@@ -121,11 +121,18 @@ class Serdes:
     def json(schema: str) -> Serde:
         """JSON text with the fields of a Spark schema, like `Serdes.json("symbol string, price double")`.
 
+        Columns write a time with milliseconds, and one that has microseconds with these: as keys, times that differ
+        only in microseconds are different keys. A field of type `decimal(precision, scale)` is a `decimal.Decimal` in
+        Python, with all its digits; ints, and floats with no more digits than it has, can be written, too.
+
         Args:
             schema: a Spark type as text, or fields with their types. The keys of a map have to be strings.
 
         Raises:
             ValueError: it has a map with other keys.
+
+        >>> Serdes.json("price decimal(38,2)").deserialize(b'{"price":12345678901234567890.12}')
+        {'price': Decimal('12345678901234567890.12')}
         """
         require_text_keys(schema)
         return JsonSerde(schema)

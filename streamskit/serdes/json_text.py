@@ -1,7 +1,9 @@
 """JSON text with the fields of a Spark schema."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -13,7 +15,7 @@ from pyspark.sql import types as T
 from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt, read_json, write_json
 from streamskit.serdes import ddl
-from streamskit.serdes.json_values import Change, fitting, from_words, in_words
+from streamskit.serdes.json_values import Change, Digits, fitting, from_words, in_words, to_decimals
 from streamskit.serdes.serde import Serde
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -25,7 +27,8 @@ class JsonSerde(Serde):
 
     A Column has exactly the fields of the schema, null where the text has none, and fails where a field is of another
     type. `serialize` refuses such values, too, and writes fields that the schema does not have. `deserialize` gives the
-    text's own fields and types; only the words NaN, Infinity and -Infinity are numbers where the schema has floats.
+    text's own fields and types; only the words NaN, Infinity and -Infinity are numbers where the schema has floats, and
+    all numbers are `decimal.Decimal` where it has decimals.
     """
 
     schema: str
@@ -45,7 +48,8 @@ class JsonSerde(Serde):
         if value is None:
             return None
         try:
-            return _text(_fitting(self.schema)(value)).encode()
+            fitting = _fitting(self.schema)(value)
+            return (_with_decimals if _has_decimals(self.schema) else _text)(fitting).encode()
         except (TypeError, ValueError, RecursionError) as wrong:
             raise self.cannot_write(value, wrong) from None
 
@@ -53,7 +57,7 @@ class JsonSerde(Serde):
         if data is None:
             return None
         try:
-            value = json.loads(data.decode())
+            value = _reader(self.schema)(data.decode())
         except ValueError as wrong:
             raise self.cannot_read(data, f"it is not JSON: {wrong}") from None
         return _from_words(self.schema)(value) if b'NaN"' in data or b'Infinity"' in data else value
@@ -108,6 +112,38 @@ def _text(value: Any) -> str:
         return _ENCODER.encode(value)
     except ValueError:  # it has a number without digits, or is refused again
         return _ENCODER.encode(in_words(value))
+
+
+def _with_decimals(value: Any) -> str:
+    """Return JSON text in which Decimals are plain digits, for which Python's own encoder has no way."""
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, dict):
+        members = (f"{_text({name: None})[1:-5]}{_with_decimals(each)}" for name, each in value.items())
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_with_decimals, value))}]"
+    return _text(value)
+
+
+@cache
+def _has_decimals(schema: str) -> bool:
+    data_type = ddl.parsed(schema)
+    return data_type is not None and to_decimals(data_type) is not None
+
+
+@cache
+def _reader(schema: str) -> Callable[[str], Any]:
+    data_type = ddl.parsed(schema)
+    change = None if data_type is None else to_decimals(data_type)
+    if change is None:
+        return json.loads
+
+    def read(text: str) -> Any:
+        value = json.loads(text, parse_float=Digits)
+        return None if value is None else change(value)
+
+    return read
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import types as T
@@ -11,6 +12,11 @@ Change = Callable[[Any], Any]
 
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The numbers that Spark writes as text."""
+
+LONGEST_NUMBER = 45
+"""How many characters of a number an error shows: all of a decimal."""
+
+FLOATS = (T.FloatType, T.DoubleType)
 
 BITS: dict[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
 
@@ -34,6 +40,8 @@ def fitting(data_type: T.DataType) -> Change | None:
         return _fitting_whole(data_type.simpleString(), 2 ** (BITS[type(data_type)] - 1))
     if type(data_type) in LEAST_TOO_LARGE:
         return _fitting_float(data_type.simpleString(), LEAST_TOO_LARGE[type(data_type)])
+    if isinstance(data_type, T.DecimalType):
+        return _fitting_decimal(data_type)
     return _fitting_boolean if isinstance(data_type, T.BooleanType) else None
 
 
@@ -48,25 +56,53 @@ def in_words(value: Any) -> Any:
 
 def from_words(data_type: T.DataType) -> Change | None:
     """Return a function that makes numbers of `WORDS` in what `json` has read; None if a type has no such numbers."""
-    return _changing_floats(data_type, lambda value: WORDS.get(value, value) if isinstance(value, str) else value)
+    return _changing(data_type, FLOATS, lambda value: WORDS.get(value, value) if isinstance(value, str) else value)
 
 
 def to_floats(data_type: T.DataType) -> Change | None:
     """Return a function that makes floats of ints where the type has floats; None if it has none."""
-    return _changing_floats(data_type, lambda value: float(value) if isinstance(value, int) else value)
+    return _changing(data_type, FLOATS, lambda value: float(value) if isinstance(value, int) else value)
 
 
-def _changing_floats(data_type: T.DataType, change: Change) -> Change | None:
-    if isinstance(data_type, T.FloatType | T.DoubleType):
+def to_decimals(data_type: T.DataType) -> Change | None:
+    """Return a function for what `json` has read with a `Digits` for each float; None if a type has no decimals.
+
+    It makes Decimals of numbers where the type has decimals, and floats of all other `Digits`.
+    """
+    decimals = _changing(data_type, (T.DecimalType,), _decimal)
+    return None if decimals is None else lambda value: _without_digits(decimals(value))
+
+
+class Digits(str):
+    """A number with a fraction or an exponent, as JSON has it."""
+
+    __slots__ = ()
+
+
+def _decimal(value: Any) -> Any:
+    is_number = isinstance(value, Digits) or (isinstance(value, int) and not isinstance(value, bool))
+    return Decimal(value) if is_number else value
+
+
+def _without_digits(value: Any) -> Any:
+    if isinstance(value, Digits):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _without_digits(each) for name, each in value.items()}
+    return [_without_digits(each) for each in value] if isinstance(value, list) else value
+
+
+def _changing(data_type: T.DataType, kinds: tuple[type[T.DataType], ...], change: Change) -> Change | None:
+    if isinstance(data_type, kinds):
         return change
     if isinstance(data_type, T.StructType):
-        fields = {field.name: each for field in data_type if (each := _changing_floats(field.dataType, change))}
+        fields = {field.name: each for field in data_type if (each := _changing(field.dataType, kinds, change))}
         return (lambda value: _members(value, fields.get)) if fields else None
     if isinstance(data_type, T.ArrayType):
-        item = _changing_floats(data_type.elementType, change)
+        item = _changing(data_type.elementType, kinds, change)
         return None if item is None else lambda value: _items(value, item)
     if isinstance(data_type, T.MapType):
-        member = _changing_floats(data_type.valueType, change)
+        member = _changing(data_type.valueType, kinds, change)
         return None if member is None else lambda value: _members(value, lambda name: member)
     return None
 
@@ -141,7 +177,7 @@ def _fitting_whole(name: str, most: int) -> Change:
         elif isinstance(value, bool) or not isinstance(value, int):
             return _refuse(value, (bool, str, list, tuple, dict), "a whole number")
         if not -most <= value < most:
-            raise ValueError(f"{value} is out of the range of {name}")
+            raise _out_of_range(value, name)
         return value
 
     return fit
@@ -161,10 +197,44 @@ def _fitting_float(name: str, least_too_large: float) -> Change:
         except OverflowError:
             is_too_large = True
         if is_too_large:
-            raise ValueError(f"{value} is out of the range of {name}")
+            raise _out_of_range(value, name)
         return value
 
     return fit
+
+
+def _fitting_decimal(data_type: T.DecimalType) -> Change:
+    name, scale, most = data_type.simpleString(), data_type.scale, data_type.precision - data_type.scale
+
+    def fit(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            return _refuse(value, (bool, list, tuple, dict), "a decimal number")
+        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        if not exact.is_finite():
+            raise ValueError(f"{value} is not a decimal number")
+        _, digits, power = exact.as_tuple()
+        exponent = int(power)  # a text only where it is not finite
+        if len(digits) + exponent > most and exact:
+            raise _out_of_range(value, name)
+        if -exponent > scale and any(digits[exponent + scale :]):
+            raise ValueError(
+                f"{_short(value)} has more digits after the point than {name}, which has {scale}: round it first"
+            )
+        return value if isinstance(value, int) else exact
+
+    return fit
+
+
+def _out_of_range(value: object, name: str) -> ValueError:
+    return ValueError(f"{_short(value)} is out of the range of {name}")
+
+
+def _short(value: object) -> str:
+    """Return a number as it is written, cut where it is long."""
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write thousands of digits
+        return f"a number of {value.bit_length()} bits"
+    written = str(value)
+    return written if len(written) <= LONGEST_NUMBER else written[:LONGEST_NUMBER] + "…"
 
 
 def _fitting_boolean(value: Any) -> Any:

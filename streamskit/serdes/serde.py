@@ -133,7 +133,7 @@ class Serde(ABC):
 
     def cannot_write(self, value: object, why: object) -> SerdeError:
         """Return the error to raise for a value that this format cannot write: the serde, the value, and why."""
-        return SerdeError(f"{self} cannot write {_short(repr(value))}: {_sentence(why)}")
+        return SerdeError(f"{self} cannot write {_shown(value)}: {_sentence(why)}")
 
     def refusal(self, data: Column, why: str) -> Column:
         """Return the message of `cannot_read` as a Column."""
@@ -231,6 +231,13 @@ def _tried(made: Column, wrong: Column | None) -> Column:
     if wrong is None:
         return F.struct(made.alias("value"), F.lit(None).cast("string").alias("error"))
     return F.struct(F.when(wrong.isNull(), made).alias("value"), wrong.alias("error"))
+
+
+def _shown(value: object) -> str:
+    try:
+        return _short(repr(value))
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return f"a number of thousands of digits, or what holds one (of type {type(value).__name__})"
 
 
 def _short(text: str) -> str:

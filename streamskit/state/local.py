@@ -15,7 +15,7 @@ import pandas as pd
 
 from streamskit.api.windows import Windowed
 from streamskit.kafka.topic_partition import ChangelogRecord
-from streamskit.serdes import Serde
+from streamskit.serdes import RegistryError, Serde
 from streamskit.serdes.simple import StringSerde
 from streamskit.state.read_only import ReadOnlyKeyValueStore, ReadOnlyStore
 from streamskit.state.rows import Span, StoreEntry, after_prefix, pack, timestamp_of
@@ -63,14 +63,17 @@ class LocalStore(ReadOnlyStore[Span]):
     Args:
         store: what it holds.
         make: makes the storage of a partition; in memory when not given.
+        is_global: whether it is one table, whichever partition a row came from: the last record of a key replaces those
+            of all partitions.
     """
 
-    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None, *, is_global: bool = False) -> None:
         self.name = store.name
         self.kind = store.kind
         self.unreadable = 0
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
+        self._is_global = is_global
         self._held = _Held()
 
     def __len__(self) -> int:
@@ -137,8 +140,17 @@ class LocalStore(ReadOnlyStore[Span]):
         kept = self._partitions[partition]
         changes = list(self._changes(kept, records))
         kept.storage.write(changes, ChangelogMark(position, kept.stream_time))
+        if self._is_global:
+            self._forget_elsewhere(partition, changes)
         self.updates += len(records)
         self._tidy(kept)
+
+    def _forget_elsewhere(self, partition: int, changes: Iterable[RowChange]) -> None:
+        """Delete from all other partitions the rows that one of them has changed."""
+        rows = {(change.segment, change.row) for change in changes}
+        for number, other in self._partitions.items():
+            if number != partition and (old := [row for row in rows if other.storage.get(*row) is not None]):
+                other.storage.write([RowChange(*row, None) for row in old], other.storage.mark())
 
     def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
         """Take one record of the changelog in."""
@@ -326,6 +338,23 @@ def merged(sorted_rows: Sequence[Iterator[SortedRow]], reverse: bool) -> Iterato
 
 class LocalKeyValueStore(LocalStore, ReadOnlyKeyValueStore[Span]):
     """A local table of keys and values."""
+
+    def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
+        # Others write the topic of a global table, and may write equal keys as other bytes.
+        is_as_written = not self._is_global or self._store.key.is_canonical
+        return super()._changes(partition, records if is_as_written else self._with_own_keys(records))
+
+    def _with_own_keys(self, records: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecord]:
+        """Yield records with their keys as the store's own serde writes them, without those whose key reads as null."""
+        for key, value, timestamp in records:
+            try:
+                own = self._store.key.serialize(self._store.key.deserialize(key))
+            except RegistryError:  # no record is at fault
+                raise
+            except Exception:  # a serde may be a user's own; lists leave the row out, and count it
+                own = key
+            if own is not None:
+                yield own, value, timestamp
 
     def get(self, key: Any) -> Any:
         row = self._key_bytes(key)

@@ -93,6 +93,8 @@ class ReadOnlyKeyValueStore(ReadOnlyStore[Selection]):
 
     def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
         """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
+        if prefix is None:
+            raise ValueError(f"Store '{self.name}': prefix_scan() needs a prefix; for all rows write all().")
         return self._pairs(self.with_prefix(prefix, serde))
 
     def reverse_all(self) -> list[KeyValue]:
@@ -209,11 +211,11 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
         >>> streams.store("visits").fetch("alice")
         [KeyValue(key=Windowed(key='alice', start=0, end=900), value=3)]
         """
-        return self._pairs(self.sessions(key))
+        return self._pairs(self.sessions(self._named(key)))
 
     def backward_fetch(self, key: Any) -> list[KeyValue]:
         """Return all sessions of `key`, the latest first."""
-        return self._pairs(self.sessions(key, reverse=True))
+        return self._pairs(self.sessions(self._named(key), reverse=True))
 
     @abstractmethod
     def fetch_session(self, key: Any, start: Time, end: Time) -> Any:
@@ -265,10 +267,17 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
 
 
 def milliseconds(time: Time) -> int:
-    """Return a time as milliseconds since 1970; a datetime without a zone is UTC."""
+    """Return a time as milliseconds since 1970; a datetime without a zone is UTC.
+
+    Raises:
+        ValueError: it is no time.
+    """
     if isinstance(time, datetime):
         return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
-    return int(time)
+    try:
+        return int(time)
+    except (TypeError, ValueError):
+        raise ValueError(f"{time!r} is no time: give milliseconds since 1970, or a datetime.") from None
 
 
 def _found(sessions: list[KeyValue], earliest_end: Time, latest_start: Time) -> list[KeyValue]:

@@ -4,7 +4,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -25,6 +25,9 @@ NOTE = "checkpoint.json"
 CLOSE_AFTER = 5.0
 """For how many seconds a storage that was released stays open."""
 
+Place = tuple[str, int]
+"""A store, and one of its partitions."""
+
 
 class StateFolder:
     """One folder for each store, and in it one for each partition.
@@ -39,8 +42,10 @@ class StateFolder:
         self._folder = folder
         self._lock = FileLock(str(folder) + ".lock", thread_local=False)
         self._topic_ids: Mapping[str, str] = {}
-        self._open: dict[tuple[str, int], RocksStorage] = {}
-        self._released: dict[tuple[str, int], threading.Timer] = {}
+        self._open: dict[Place, RocksStorage] = {}
+        self._released: dict[Place, threading.Timer] = {}
+        self._seen: dict[Place, float] = {}
+        """When each copy was up to date last, in seconds since 1970; one that is begun lacks nothing."""
         self._changing = threading.Lock()
 
     def open(self, topic_ids: Mapping[str, str]) -> None:
@@ -69,18 +74,24 @@ class StateFolder:
             )
         self._topic_ids = topic_ids
         for store in entries:
-            if not self._is_of_use(store):
-                shutil.rmtree(store)
+            seen = self._noted(store)
+            self._seen |= seen
+            unused = [each for each in store.iterdir() if each.is_dir() and (store.name, int(each.name)) not in seen]
+            for each in unused if seen else [store]:
+                shutil.rmtree(each)
         self.note()
 
     def storage(self, store: str, partition: int) -> RocksStorage:
-        """Return the storage of a partition, opened if it is not open yet."""
-        place = (store, partition)
+        """Return the storage of a partition, opened if it is not open yet, and empty if it was unused for too long."""
+        place, folder = (store, partition), self._folder / store / str(partition)
         with self._changing:
             if (timer := self._released.pop(place, None)) is not None:
                 timer.cancel()
             if place not in self._open:
-                self._open[place] = RocksStorage(self._folder / store / str(partition))
+                if not _is_recent(self._seen.get(place, 0.0)):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    self._seen[place] = time.time()
+                self._open[place] = RocksStorage(folder)
             return self._open[place]
 
     def release(self, store: str, partition: int) -> None:
@@ -100,41 +111,57 @@ class StateFolder:
                 self._close((store, partition))
         return found
 
-    def note(self) -> None:
-        """Record which changelogs these copies belong to, and that they are up to date now."""
+    def note(self, current: Iterable[Place] = ()) -> None:
+        """Record which changelogs these copies belong to, and when each was up to date last.
+
+        Args:
+            current: those that are up to date now.
+        """
+        self._seen |= dict.fromkeys(current, time.time())
         for store, topic_id in self._topic_ids.items():
             (self._folder / store).mkdir(exist_ok=True)
-            said = {"topic_id": topic_id, "seen": time.time()}
-            write_file(self._folder / store / NOTE, json.dumps(said))
+            seen = {str(partition): when for (name, partition), when in self._seen.items() if name == store}
+            write_file(self._folder / store / NOTE, json.dumps({"topic_id": topic_id, "seen": seen}))
 
-    def close(self) -> None:
-        """Close all storages and release the folder, even if the disk is full."""
+    def close(self, current: Iterable[Place] = ()) -> None:
+        """Close all storages and release the folder, even if the disk is full.
+
+        Args:
+            current: the copies that are up to date now.
+        """
         with ExitStack() as left:
             left.callback(self._lock.release)
-            left.callback(self.note)
+            left.callback(self.note, current)
             for place in list(self._open):
                 left.callback(self._close, place)
             for timer in list(self._released.values()):
                 timer.cancel()
 
-    def _close(self, place: tuple[str, int]) -> None:
+    def _close(self, place: Place) -> None:
         with self._changing:
             self._released.pop(place, None)
             if (storage := self._open.pop(place, None)) is not None:
                 storage.close()
 
-    def _partitions(self) -> Iterator[tuple[str, int]]:
+    def _partitions(self) -> Iterator[Place]:
         for folder in sorted(self._folder.glob("*/*")):
             if folder.is_dir() and folder.name.isdecimal():
                 yield folder.parent.name, int(folder.name)
 
-    def _is_of_use(self, store: Path) -> bool:
+    def _noted(self, store: Path) -> dict[Place, float]:
+        """Return the copies of a store that are of use, each with when it was up to date last."""
         try:
             said = json.loads((store / NOTE).read_text())
-            fresh = time.time() - said["seen"] < TOMBSTONES_STAY
-            return bool(fresh and said["topic_id"] == self._topic_ids.get(store.name))
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+            if said["topic_id"] != self._topic_ids.get(store.name):
+                return {}
+            seen = {(store.name, int(number)): float(when) for number, when in said["seen"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of an earlier version, or damaged
+            return {}
+        return {place: when for place, when in seen.items() if _is_recent(when)}
+
+
+def _is_recent(seen: float) -> bool:
+    return time.time() - seen < TOMBSTONES_STAY
 
 
 def is_copy(folder: Path) -> bool:

@@ -46,8 +46,8 @@ class TimedStore(LocalStore):
     times: ClassVar[int] = 1
     """The number of times that a row ends with."""
 
-    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
-        super().__init__(store, make)
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None, *, is_global: bool = False) -> None:
+        super().__init__(store, make, is_global=is_global)
         if store.retention is None:
             raise ValueError(f"Store '{store.name}' has no retention: say for how long it keeps its rows.")
         self._retention = store.retention
@@ -127,11 +127,11 @@ class TimedStore(LocalStore):
 class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
     """A local table of keys, windows and values."""
 
-    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None, *, is_global: bool = False) -> None:
         if store.windows is None or isinstance(store.windows, SessionWindows):
             raise ValueError(f"Store '{store.name}' has no windows: it is a {store.kind} store.")
         self._size = store.windows.size
-        super().__init__(store, make)
+        super().__init__(store, make, is_global=is_global)
 
     def entry(self, key: Any, start: Time) -> StoreEntry | None:
         """Return the window of `key` that starts at a time, with all that is known about it, or None."""
@@ -213,8 +213,8 @@ GONE, THERE = b"\0", b"\1"
 class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
     """A local table of keys, times and values: a row's bytes are a key and the time of a version."""
 
-    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
-        super().__init__(store, make)
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None, *, is_global: bool = False) -> None:
+        super().__init__(store, make, is_global=is_global)
         self._history = store.retention or 0
 
     def get(self, key: Any, as_of: Time | None = None) -> VersionedRecord | None:
@@ -301,11 +301,12 @@ def _begin(bound: bytes | None) -> bytes | None:
 KINDS = {"window": LocalWindowStore, "session": LocalSessionStore, "versioned": LocalVersionedStore}
 
 
-def local_store(store: Store, make: Callable[[int], Storage] | None = None) -> LocalStore:
+def local_store(store: Store, make: Callable[[int], Storage] | None = None, *, is_global: bool = False) -> LocalStore:
     """Return a local store of the right kind.
 
     Args:
         store: what it is to hold.
         make: makes the storage of a partition; in memory when not given.
+        is_global: whether it is one table, whichever partition a row came from.
     """
-    return KINDS.get(store.kind, LocalKeyValueStore)(store, make)
+    return KINDS.get(store.kind, LocalKeyValueStore)(store, make, is_global=is_global)

@@ -4,11 +4,14 @@ import uuid
 from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, Self, Unpack
+from itertools import groupby
+from operator import index
+from typing import Any, NamedTuple, Protocol, Self, SupportsIndex, Unpack
 from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
+from streamskit.api.headers import Headers, headers_of
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
@@ -17,7 +20,7 @@ from streamskit.environment.spark_processes import is_local
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable, is_whole
 from streamskit.planning.planner import plan, punctuates_by_stream_time
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
@@ -30,10 +33,10 @@ from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
 from streamskit.testing.real_time import NotInRealTimeError, RealTimeQuery
 from streamskit.testing.waiting import WaitingRecords
-from streamskit.topology import Topology
+from streamskit.topology import Topology, check_topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import GlobalTableSource, Node, Sink, of_kind
-from streamskit.topology.wiring import check_read_once
+from streamskit.topology.source_topics import check_read_once
 
 DriverQuery = MemoryQuery | RealTimeQuery
 """A query of a test driver, in either of Spark's modes."""
@@ -51,7 +54,7 @@ class TestRecord(NamedTuple):
     key: Any
     value: Any
     timestamp: int
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: Headers = ()
 
 
 TestRecord.__test__ = False  # type: ignore[attr-defined]  # not a test class, whatever pytest makes of the name
@@ -99,10 +102,10 @@ class TopologyTestDriver:
         partitions: Declared = None,
         **settings: Unpack[StreamsSettings],
     ) -> None:
-        self.topology = topology
+        self.topology = check_topology(topology)
         if cache is None:
             cache = isinstance(config, StreamsConfig) and config.statestore_cache_max_bytes > 0
-        broker = None if isinstance(config, StreamsConfig) else "none"
+        broker = None if isinstance(config, StreamsConfig) else "none:0"
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
         self._queries: list[DriverQuery] = []
@@ -128,6 +131,7 @@ class TopologyTestDriver:
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
         self._unread = _unread_tables(topology, self._plans)
+        self._global_topics = {*_topics_of_global_tables(topology), *filled_by_processors(topology)}
         self._global_records = GlobalRecords(topology, self._plans, config.handlers)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
@@ -135,7 +139,10 @@ class TopologyTestDriver:
         self._queued = self._internal - {topic for plan_ in self._plans for topic in plan_.handovers.values()}
         self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
         self._dropped: Counter[str] = Counter()
-        self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
+        self._stores = {
+            store.name: local_store(store, is_global=is_whole(topology, store))
+            for store in topology.stores.values() if is_readable(store)
+        }  # fmt: skip
         self._filled = {
             topic: [FilledStore(node, config.application_id, self._stores[store.name])
                     for node in filling for store in node.stores]
@@ -329,7 +336,7 @@ class TopologyTestDriver:
         A time from an extractor is known only inside the query, and advances nothing here.
         """
         topic, time = record.topic, record.timestamp
-        if time <= self._stream_time or topic in self._global_tables or topic in self._filled:
+        if time <= self._stream_time or topic in self._global_topics:
             return
         sources = [source for source in self.topology.sources if source.reads_topic(topic)]
         if topic in self._internal or any(each.timestamps is None and _is_readable(each, record) for each in sources):
@@ -376,9 +383,10 @@ class TopologyTestDriver:
         for record in placed:
             self._take(record)
         # In Kafka Streams the next step is called there and then, before any other record.
-        for topic in query.plan.handovers.values():
-            if handed_over := [record for record in placed if record.topic == topic]:
-                self._process(topic, handed_over)
+        between = set(query.plan.handovers.values())
+        handed_over = (record for record in placed if record.topic in between)
+        for topic, together in groupby(handed_over, key=lambda record: record.topic):
+            self._process(topic, list(together))
 
     def _take(self, record: Raw) -> None:
         if (call := self._side_effects.get(record.topic)) is not None:
@@ -396,6 +404,12 @@ class TopologyTestDriver:
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         self._outputs[record.topic].append(record)
+
+
+def _topics_of_global_tables(topology: Topology) -> set[str]:
+    """Return the topics of all global tables, with and without a store that can be queried."""
+    tables = of_kind(GlobalTableSource, topology.nodes.values())
+    return {topic for node in tables for topic in topology[node.parents[0]].topic_names}
 
 
 def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[GlobalTableSource]]:
@@ -426,7 +440,7 @@ class TestInputTopic:
         key: Any,
         value: Any,
         timestamp: int = 0,
-        headers: tuple[tuple[str, bytes], ...] = (),
+        headers: Headers = (),
         partition: int | None = None,
     ) -> None:
         """Send one record through the topology and wait until it has been processed.
@@ -435,11 +449,12 @@ class TestInputTopic:
             key: the key, or None.
             value: the value, or None for a tombstone.
             timestamp: milliseconds since 1970.
-            headers: pairs of a name and bytes.
+            headers: pairs of a name and bytes; as in Kafka, None may stand for bytes.
             partition: which partition of the topic it goes to; the key decides (by murmur2) if none is given.
 
         Raises:
-            StreamsError: a node failed on the record, or the topic has no such partition.
+            StreamsError: a node failed on the record, the timestamp is no int, the headers are not such pairs, or the
+                topic has no such partition.
         """
         self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
 
@@ -447,7 +462,12 @@ class TestInputTopic:
         """Send many records, one after another; each is a tuple of the arguments of `pipe_input`, or the first few.
 
         A record cache is flushed after the last record, as an application's is when it commits.
+
+        Raises:
+            StreamsError: as in `pipe_input`, or a record is no tuple; then none is sent.
         """
+        if wrong := [record for record in records if not isinstance(record, tuple | list)]:
+            raise StreamsError(f"{wrong[0]!r} is no record: give tuples such as (key, value, timestamp).")
         self._driver._pipe([self._raw(*record) for record in records])
 
     def _raw(
@@ -455,13 +475,22 @@ class TestInputTopic:
         key: Any,
         value: Any,
         timestamp: int = 0,
-        headers: tuple[tuple[str, bytes], ...] = (),
+        headers: Headers = (),
         partition: int | None = None,
     ) -> Raw:
         if partition is not None:
             self._driver._partitions.check(self._name, partition)
         key_bytes, value_bytes = self._key.serialize(key), self._value.serialize(value)
-        return Raw(self._name, key_bytes, value_bytes, timestamp, tuple(headers), partition)
+        return Raw(self._name, key_bytes, value_bytes, _whole(timestamp), headers_of(headers), partition)
+
+
+def _whole(timestamp: Any) -> int:
+    """Return a timestamp; one before 1970 is left to the source's timestamp extractor."""
+    if not isinstance(timestamp, SupportsIndex) or isinstance(timestamp, bool):
+        raise StreamsError(
+            f"A record cannot have the timestamp {timestamp!r}: give it whole milliseconds since 1970, an int."
+        )
+    return index(timestamp)
 
 
 class TestOutputTopic:

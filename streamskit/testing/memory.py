@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamskit.api.headers import Headers
 from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, query_settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import WRITE_ORDER
@@ -45,7 +46,7 @@ class Raw:
     key: bytes | None
     value: bytes | None
     timestamp: int
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: Headers = ()
     partition: int | None = None
 
 
@@ -184,6 +185,6 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _output(row: dict[str, Any]) -> Raw:
-    headers = tuple((header["key"], base64.b64decode(header["value"])) for header in row.get("headers") or ())
+    headers: Any = tuple((header["key"], _bytes(header.get("value"))) for header in row.get("headers") or ())
     key, value = _bytes(row.get("key")), _bytes(row.get("value"))
     return Raw(row["topic"], key, value, row["timestamp"], headers, row.get("partition"))

@@ -4,6 +4,7 @@ import struct
 import tempfile
 from collections import Counter
 from io import BytesIO
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -140,7 +141,7 @@ class Reader:
         while line.read_struct(IS_MORE) == (True,):
             topic, key, value, partition = line.read_text(), line.read_bytes(), line.read_bytes(), line.read_int()
             (timestamp,) = line.read_struct(TIME)
-            headers = tuple((line.read_text(), line.read_bytes() or b"") for _ in range(line.read_int()))
+            headers: Any = tuple((line.read_text(), line.read_bytes()) for _ in range(line.read_int()))
             found.append(Raw(topic, key, value, timestamp, headers, partition if partition >= 0 else None))
         return found
 

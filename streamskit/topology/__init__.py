@@ -3,6 +3,6 @@
 The kinds of nodes are in `streamskit.topology.nodes`.
 """
 
-from streamskit.topology.topology import Topology
+from streamskit.topology.topology import Topology, check_topology
 
-__all__ = ["Topology"]
+__all__ = ["Topology", "check_topology"]

@@ -92,3 +92,19 @@ class Topology(Wiring):
 
     def _repr_html_(self) -> str:
         return as_html(self.sub_topologies())
+
+
+def check_topology(given: object) -> Topology:
+    """Return what was given as a topology to run.
+
+    Raises:
+        TopologyError: it is none, such as a builder whose `build()` was forgotten.
+    """
+    if isinstance(given, Topology):
+        return given
+    kind = type(given).__name__
+    if hasattr(given, "build"):
+        raise TopologyError(f"The topology given is a {kind}: give builder.build(), which makes a Topology of it.")
+    if callable(given):
+        raise TopologyError(f"The topology given is a {kind}: call it, and give the Topology that it returns.")
+    raise TopologyError(f"The topology given is {given!r}: give a Topology, such as builder.build() returns.")

@@ -1,23 +1,24 @@
 """A topology wired by hand: sources, processors, sinks and stores, each added by name."""
 
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
 from streamskit.api.auto_offset_reset import AutoOffsetReset
+from streamskit.api.processor import FixedKeyProcessor, Processor
 from streamskit.api.stream_partitioner import Partitioner
-from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.columns.timestamps import Timestamps, check_extractor
 from streamskit.columns.type_inference import check_partitioner
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
-from streamskit.common.names import LONGEST_NAME, check_name, is_topic_name
+from streamskit.common.names import check_name
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, Source, of_kind
+from streamskit.topology.source_topics import check_topic, names_or_pattern, offset_reset, readers_of
+from streamskit.topology.suppliers import brought_stores, check_supplier
 
 
 class Wiring:
@@ -38,7 +39,7 @@ class Wiring:
         *topics: str | re.Pattern[str] | Collection[str],
         key: Serde | None = None,
         value: Serde | None = None,
-        timestamps: TimestampExtractor | None = None,
+        timestamps: Timestamps | None = None,
         auto_offset_reset: AutoOffsetReset | str | None = None,
     ) -> Self:
         """Add a node that reads topics.
@@ -49,12 +50,13 @@ class Wiring:
                 as in `StreamsBuilder.stream`.
             key: the serde of the keys; text when not given.
             value: the serde of the values; text when not given.
-            timestamps: where a record's time comes from; the record's own timestamp when not given.
+            timestamps: where a record's time comes from, as in `StreamsBuilder.stream`; the record's own timestamp when
+                not given.
             auto_offset_reset: where a first start begins to read; as the application's config says when not given.
 
         Raises:
-            TopologyError: no topic is named, or what is no topic, the name or a topic is taken, or `auto_offset_reset`
-                is not known.
+            TopologyError: no topic is named, or what is no topic, the name or a topic is taken, `timestamps` does not
+                make milliseconds, or `auto_offset_reset` is not known.
 
         >>> topology = Topology().add_source("orders", "orders-topic", value=Serdes.long())
 
@@ -70,7 +72,8 @@ class Wiring:
             twice = pattern or next(topic for topic in named if other.reads_topic(topic))
             raise TopologyError(f"{step}: topic '{twice}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
-        source = Source(name, (), *serdes, call_site(), topics=named, timestamps=timestamps, pattern=pattern)
+        extractor = check_extractor(timestamps, *serdes, f"{step}: timestamps=")
+        source = Source(name, (), *serdes, call_site(), topics=named, timestamps=extractor, pattern=pattern)
         return self._add(replace(source, auto_offset_reset=offset_reset(auto_offset_reset, step)), step)
 
     def add_global_store(
@@ -82,7 +85,7 @@ class Wiring:
         processor: Callable[[], Any],
         key: Serde | None = None,
         value: Serde | None = None,
-        timestamps: TimestampExtractor | None = None,
+        timestamps: Timestamps | None = None,
     ) -> Self:
         """Add a store that every instance fills from a whole topic with its own processor.
 
@@ -91,13 +94,15 @@ class Wiring:
             source: the name of the node that reads the topic.
             topic: what it reads.
             name: the name of the processor's node.
-            processor: a subclass of `Processor`, or a function that makes one.
+            processor: a subclass of `Processor`, or a function that makes a new one each time.
             key: the serde of the topic's keys; text when not given.
             value: the serde of the topic's values; text when not given.
-            timestamps: where a record's time comes from; the record's own timestamp when not given.
+            timestamps: where a record's time comes from, as in `StreamsBuilder.stream`; the record's own timestamp when
+                not given.
 
         Raises:
-            TopologyError: a name or the topic is taken, the store has a changelog, or `processor` cannot be called.
+            TopologyError: a name or the topic is taken, the store has a changelog, or `processor` does not make a new
+                `Processor` each time it is called.
 
         Mirrors `Topology#addGlobalStore`.
         """
@@ -109,10 +114,9 @@ class Wiring:
             )
         if store.name in self._stores():
             raise TopologyError(f"{step}: there is another store with this name; choose another one.")
-        if not callable(processor):
-            raise TopologyError(f"{step}: give the Processor class itself, or a function that makes one.")
         if not isinstance(topic, str):
             raise TopologyError(f"{step}: a global store reads one topic; give its name, and not {topic!r}.")
+        check_supplier(processor, Processor, step)
         self.add_source(source, topic, key=key, value=value, timestamps=timestamps)
         first = self.nodes[source]
         node = GlobalProcess(name, (source,), first.key, first.value, call_site(), supplier=processor, store=store)
@@ -130,22 +134,21 @@ class Wiring:
 
         Args:
             name: of the node.
-            processor: a subclass of `Processor`, or a function that makes one; each task has its own. It is connected
-                to the stores that its static method `stores` returns.
+            processor: a subclass of `Processor`, or a function that makes a new one each time, as each task has its
+                own. It is connected to the stores that its static method `stores` returns.
             parents: the names of the nodes that feed it.
             key: the serde of the keys that it forwards to steps of the DSL; sinks and processors need none. By
                 default the first parent's.
             value: the serde of the values, likewise.
 
         Raises:
-            TopologyError: the name is taken, a parent does not exist, `processor` cannot be called, or it brings a
-                store whose name is taken.
+            TopologyError: the name is taken, a parent does not exist, `processor` does not make a new `Processor`
+                each time it is called, or it brings a store whose name is taken.
 
         Mirrors `Topology#addProcessor`.
         """
         step = f"add_processor('{name}') at {call_site()}"
-        if not callable(processor):
-            raise TopologyError(f"{step}: give the Processor class itself, or a function that makes one.")
+        check_supplier(processor, Processor, step, FixedKeyProcessor)
         first = self._parents(parents, step)
         brought = brought_stores(processor, step)
         for store in brought:
@@ -261,40 +264,6 @@ class Wiring:
         return self
 
 
-def brought_stores(supplier: Callable[[], Any], step: str) -> list[Store]:
-    """Return the stores that a supplier of processors brings along: what its `stores()` returns, if it has one.
-
-    Args:
-        supplier: a class of processors, a function that makes one, or an object that can be called.
-        step: the step and its line in the program, for the error.
-
-    Raises:
-        TopologyError: `stores()` cannot be called without arguments, or returns something other than stores.
-
-    Mirrors `ConnectedStoreProvider#stores`.
-    """
-    made_by = supplier.func if isinstance(supplier, partial) else supplier
-    provide = getattr(made_by, "stores", None)
-    if not callable(provide):
-        return []
-    name = getattr(made_by, "__name__", type(made_by).__name__)
-    try:
-        inspect.signature(provide).bind()
-    except TypeError:
-        raise TopologyError(
-            f"{step}: {name}.stores says which stores the processor brings along, and is called before there is one: "
-            "write @staticmethod above it, and no argument."
-        ) from None
-    brought = provide()
-    brought = [brought] if isinstance(brought, Store) else list(brought or ())
-    if wrong := [each for each in brought if not isinstance(each, Store)]:
-        raise TopologyError(
-            f"{step}: {name}.stores() returned {wrong[0]!r} among its stores. Return a list of what Stores makes, such "
-            "as Stores.persistent_key_value_store('counts', Serdes.string(), Serdes.long())."
-        )
-    return brought
-
-
 def check_can_be_used(store: Store, keeper: Node, step: str) -> None:
     """Check that a processor can be connected to the store that another node keeps.
 
@@ -334,110 +303,4 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
         raise TopologyError(
             f"{node.name} ({node.call_site}): there is a store for processors with the name '{store.name}' already; "
             "choose another name."
-        )
-
-
-def names_or_pattern(given: Sequence[object], step: str) -> tuple[tuple[str, ...], str]:
-    """Return the named topics, or the pattern that is given in their place.
-
-    Args:
-        given: names, or one collection of names, or one pattern.
-        step: the step and its line in the program, for the error.
-
-    Raises:
-        TopologyError: names and a pattern are given, or several patterns, a pattern with flags, a topic twice, an empty
-            collection, or what is no name.
-    """
-    topics = _each_of(given, step)
-    patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
-    if twice := [topic for topic in topics if topics.count(topic) > 1]:
-        raise TopologyError(f"{step}: topic '{twice[0]}' is named twice.")
-    if not patterns:
-        return tuple(map(str, topics)), ""
-    if len(topics) > 1:
-        raise TopologyError(
-            f"{step}: give the names of topics or one pattern, not both: re.compile('orders-.*|payments') matches "
-            "whole names."
-        )
-    pattern = patterns[0]
-    if pattern.flags & ~re.UNICODE:
-        raise TopologyError(f"{step}: a pattern of topics has no flags: write '(?i)' and the like into it.")
-    return (), pattern.pattern
-
-
-def _each_of(given: Sequence[object], step: str) -> list[str | re.Pattern[str]]:
-    """Return the topics one by one; a collection that is given alone stands for what is in it."""
-    alone = given[0] if len(given) == 1 else given
-    if isinstance(alone, set | frozenset):
-        topics = sorted(alone, key=str)  # the order in which a set has them differs from run to run
-    else:
-        topics = list(alone) if isinstance(alone, list | tuple) else [alone]
-    if not topics:
-        raise TopologyError(f"{step}: {alone!r} names no topic; give at least one, such as ['orders', 'returns'].")
-    for topic in topics:
-        if not isinstance(topic.pattern if isinstance(topic, re.Pattern) else topic, str):
-            raise TopologyError(
-                f"{step}: {topic!r} is no topic. Give names, 'orders', 'returns'; a list of names; or one pattern, "
-                "re.compile('orders-.*')."
-            )
-    return topics
-
-
-def check_topic(topic: object, step: str) -> None:
-    """Check that a topic can have this name.
-
-    Raises:
-        TopologyError: none can.
-    """
-    if not isinstance(topic, str) or not is_topic_name(topic):
-        raise TopologyError(
-            f"{step}: no topic can be called {topic!r}: give at most {LONGEST_NAME} letters of a to z, digits, dots, "
-            "dashes and underscores, such as 'orders'."
-        )
-
-
-def offset_reset(given: AutoOffsetReset | str | None, step: str) -> AutoOffsetReset | None:
-    """Return where a source's first start begins to read; None leaves it to the application's config.
-
-    Raises:
-        TopologyError: it is not known.
-    """
-    try:
-        return None if given is None else AutoOffsetReset.of(given)
-    except ValueError as unknown:
-        raise TopologyError(f"{step}: {unknown}") from None
-
-
-def readers_of(named: Sequence[str], pattern: str, nodes: Iterable[Node]) -> list[Source]:
-    """Return the sources that read one of the topics, or one that matches the pattern, or have the same pattern."""
-    return [
-        source
-        for source in of_kind(Source, nodes)
-        if not source.internal
-        if any(map(source.reads_topic, named))
-        or (pattern and (source.pattern == pattern or any(re.fullmatch(pattern, topic) for topic in source.topics)))
-    ]
-
-
-def read_twice(topic: str, other: Source) -> TopologyError:
-    """Return the error for a topic, or a pattern of topics, that another source reads in a different way."""
-    read = f"the pattern '{other.pattern}'" if other.pattern else ", ".join(other.topics)
-    return TopologyError(
-        f"'{topic}' is already read by {other.name} ({other.call_site}), which reads {read}, in another way: keep what "
-        "that returned in a variable and use it twice."
-    )
-
-
-def check_read_once(topic: str, sources: Sequence[Source]) -> None:
-    """Check that a topic matches one pattern only.
-
-    Raises:
-        TopologyError: several sources would read it.
-    """
-    if len(sources) > 1:
-        one, other = sources[:2]
-        raise TopologyError(
-            f"Topic '{topic}' matches the patterns of two sources: '{one.pattern}' of {one.name} ({one.call_site}) and "
-            f"'{other.pattern}' of {other.name} ({other.call_site}). A topic is read once: write patterns that have no "
-            "topic in common."
         )

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from html import escape, unescape
 from typing import Any
 
@@ -177,7 +178,13 @@ def value_cells(values: Sequence[Any]) -> list[str]:
 
 def as_text(value: Any) -> str:
     """Write a key or a value: text as it is, all else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, default=repr, ensure_ascii=False)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value if isinstance(value, str) else json.dumps(value, default=_as_json, ensure_ascii=False)
+
+
+def _as_json(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else repr(value)
 
 
 def picture(svg: str) -> str:

@@ -150,7 +150,8 @@ class LiveView(widgets.VBox):
     def close(self) -> None:
         """Look no more, give up what looking has opened, and take the view off its pages; a saved page stays.
 
-        A closed view cannot be opened again. Closing it twice does nothing.
+        A view that no page shows rests by itself. Closing it also ends its thread and its connection to the broker. A
+        closed view cannot be opened again; make a new one. Closing it twice does nothing.
         """
         if self.comm is None:  # it is closed, or was never made in full
             return

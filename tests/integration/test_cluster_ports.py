@@ -18,7 +18,7 @@ def test_a_port_that_another_program_has_taken_meanwhile_is_not_used(
         other.listen()
         taken, free = other.getsockname()[1], [settings.free_port() for _ in range(3)]
         offered = iter([taken, *free] if which == "of the master" else [free[0], taken, *free[1:]])
-        monkeypatch.setattr(settings, "free_port", lambda: next(offered))
+        monkeypatch.setattr(settings, "free_port", lambda apart_from: next(offered))
         master = start_master(tmp_path)
         assert master.is_alive
         assert taken not in (master.port, master.page)

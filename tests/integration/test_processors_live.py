@@ -4,8 +4,11 @@ import time
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit import (
+    FixedKeyProcessor,
+    FixedKeyRecord,
     Processor,
     ProcessorContext,
     PunctuationType,
@@ -107,6 +110,60 @@ def test_after_a_restart_stores_are_as_they_were_and_fields_and_schedules_begin_
     # Stream time is where it was, so that the new schedule is due before the first record.
     assert [value for key, value in made if key == "tick"] == ["at 110 after 1", "at 130 after 0"]
     assert second.store("seen").get("k") == "abcd"
+
+
+class Source(Processor):
+    """Adds to each value which record it comes of."""
+
+    def process(self, record: Record) -> None:
+        source = self.context.record_metadata()
+        self.context.forward(record.with_value(f"{record.value} of {source.partition}@{source.offset}"))
+
+
+def test_behind_a_cache_a_processor_is_told_of_the_record_that_made_each_update(
+    broker: Broker, run: Run, name: str
+) -> None:
+    builder = StreamsBuilder()
+    texts = builder.stream(f"{name}-in").group_by_key().reduce(lambda text, value: text + value)
+    texts.to_stream().process(Source).to(f"{name}-out")
+    send(
+        broker,
+        f"{name}-in",
+        (0, "a", "1", 10),
+        (0, "b", "2", 20),
+        (0, "a", "3", 30),
+        (0, "c", "4", 25),
+        (1, "d", "5", 40),
+    )
+    run(builder.build(), statestore_cache_max_bytes=1_000_000).await_processed("120 seconds")
+    assert sorted(received(broker, name)) == [
+        ("a", "13 of 0@2"),
+        ("b", "2 of 0@1"),
+        ("c", "4 of 0@3"),
+        ("d", "5 of 1@0"),
+    ]
+
+
+class ToOne(FixedKeyProcessor):
+    """Forwards a record to the step that is named by its key, and to all if no step has that name."""
+
+    def process(self, record: FixedKeyRecord) -> None:
+        self.context.forward(record, None if record.key == "all" else record.key)
+
+
+def test_each_aggregate_that_spark_computes_gets_what_a_processor_forwards_to_it_and_no_more(
+    broker: Broker, run: Run, name: str
+) -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream(f"{name}-in", value=LONG).process_values(ToOne).group_by_key()
+    grouped.aggregate(lambda v: F.sum(v), "sums", name="sum")
+    grouped.aggregate(lambda v: F.max(v), "most", name="max")
+    broker.produce(f"{name}-in", [("all", 1), ("max", 2), ("sum", 3), ("all", 5), ("sum", 6)])
+    streams = run(builder.build())
+    streams.await_processed("120 seconds")
+    assert {store: dict(streams.store(store).all()) for store in ("sums", "most")} == {
+        "sums": {"all": 6, "sum": 9}, "most": {"all": 5, "max": 2},
+    }  # fmt: skip
 
 
 class Heartbeat(Processor):

@@ -15,6 +15,7 @@ from streamskit import (
     Stores,
     StreamsBuilder,
     StreamsError,
+    UncaughtExceptionResponse,
 )
 from streamskit.broker import Broker
 from streamskit.queries.client import QueryClient
@@ -99,9 +100,16 @@ def test_a_global_store_that_cannot_read_a_record_stops_its_application(broker: 
     numbers = Stores.persistent_key_value_store("numbers", Serdes.string(), Serdes.long())
     builder.add_global_store(numbers, f"{name}-numbers", Doubled, value=Serdes.long())
     builder.stream(f"{name}-in").to(f"{name}-out")
-    streams = run(builder.build())
+    asked: list[StreamsError] = []
+
+    def replace(failure: StreamsError) -> UncaughtExceptionResponse:
+        asked.append(failure)
+        return UncaughtExceptionResponse.REPLACE_THREAD
+
+    streams = run(builder.build(), uncaught_exception_handler=replace)
     broker.produce(f"{name}-numbers", [("bad", b"bad")])
     wait_until(lambda: streams.state is State.ERROR, "the end of the application", 60)
+    assert asked == [streams.failure]  # it is asked, though nothing fills the store again
     with pytest.raises(StreamsError, match=rf"cannot read a record in partition 0 of topic '{name}-numbers'"):
         streams.await_processed()
 

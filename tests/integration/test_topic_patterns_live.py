@@ -1,6 +1,7 @@
 """A source that reads all topics that match a pattern, wired by hand, on a broker where such topics come and go."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,24 @@ def test_topics_of_a_pattern_are_read_as_they_are_at_each_start(broker: Broker, 
         run(wired)
     broker.produce(f"{name}-orders-eu", [("k", "", 0)])
     assert sorted(run_once(on_data_loss="continue")) == ["1 eu/0", "1 us/1", "2 asia/1", "2 eu/0"]
+
+
+def test_an_application_can_be_forgotten_when_no_topic_matches_its_pattern_any_more(
+    broker: Broker, run: Run, name: str, state_dir: Path
+) -> None:
+    wired = Topology().add_source("orders", re.compile(f"{name}-orders-.*"))
+    wired.add_processor("number", Numbered, "orders").add_sink("sink", f"{name}-out", "number")
+    broker.create_topics(f"{name}-out", f"{name}-orders-eu")
+    broker.produce(f"{name}-orders-eu", [("k", "", 0)])
+    streams = run(wired)
+    streams.await_processed("120 seconds")
+    streams.close()
+    broker.delete_topics(f"{name}-orders-eu")
+    left = [f"{name}-0-checkpoint", f"{name}-counts-changelog", f"{name}-out"]
+    assert [topic for topic in sorted(broker.topics()) if topic.startswith(name)] == left
+    KafkaStreams(wired, name, broker.bootstrap_servers, state_dir=state_dir).clean_up()
+    assert [topic for topic in broker.topics() if topic.startswith(name)] == [f"{name}-out"]
+    assert not streams.folder.exists()
 
 
 def test_a_topic_that_is_made_while_the_application_runs_is_read_without_a_new_start(

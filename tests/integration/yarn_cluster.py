@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 from xml.sax.saxutils import escape
 
-from streamskit.broker.settings import HOST, free_port
+from streamskit.broker.settings import HOST, free_ports
 from streamskit.common.paths import cache_dir
 from streamskit.environment import checksums, jars
 from streamskit.environment.java import find_java
@@ -103,7 +103,8 @@ def running(nodes: int = 2) -> Iterator[YarnCluster]:
     fetch()
     with ExitStack() as ends:
         home = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="yarn-cluster-")))
-        ports = {name: f"{HOST}:{free_port()}" for name in ("", "scheduler.", "resource-tracker.", "admin.", "webapp.")}
+        names = ("", "scheduler.", "resource-tracker.", "admin.", "webapp.")
+        ports = {name: f"{HOST}:{port}" for name, port in zip(names, free_ports(len(names)), strict=True)}
         shared = {f"yarn.resourcemanager.{name}address": address for name, address in ports.items()} | {
             "yarn.resourcemanager.bind-host": HOST,
             "yarn.resourcemanager.scheduler.class": (

@@ -2,13 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from pyspark.sql import functions as F
 
@@ -16,9 +23,11 @@ from streamskit import StreamsBuilder, TimeWindows
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue, checking, scores
 from streamskit.course.labs.exercise import Exercise, Judges, Lab, Runs, Says, Verdict, is_answer, right
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.student import student_version
+from streamskit.course.labs.time_limit import TookTooLong, time_limit
 from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
 from tests.labs.lab_runner import source
 
@@ -345,3 +354,110 @@ def test_what_a_check_found_is_in_the_notebooks_output_for_who_collects_it(monke
     monkeypatch.setattr(checking, "display", lambda bundle, raw: bundles.append(bundle))
     check("tasks", 4)
     assert json.dumps(bundles[0]["application/vnd.streamskit.check+json"]) == '{"exercise": "tasks", "passed": true}'
+
+
+# Answers that never come to an end.
+
+
+@pytest.fixture
+def python_s_own_interrupt() -> Iterator[None]:
+    """Ctrl-C as Python and notebooks have it, whoever runs the tests and whatever Spark has put there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def never_ends(builder: StreamsBuilder) -> None:
+    for _ in count():
+        with suppress(Exception):
+            builder.build()
+
+
+def never_ends_in_spark(builder: StreamsBuilder) -> None:
+    def forever(kept: str, new: str) -> str:
+        for _ in count():
+            pass
+        return new
+
+    builder.stream("words").group_by_key().reduce(forever).to_stream().to("loud")
+
+
+def shouted(builder: StreamsBuilder) -> None:
+    builder.stream("words").map_values(F.upper).to("loud")
+
+
+@pytest.mark.usefixtures("python_s_own_interrupt")
+def test_an_answer_that_never_ends_is_stopped_and_its_line_named(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "LONGEST", 0.5)
+    says = failure("loud", never_ends).says
+    assert says.startswith("It did not come to an end within 500 ms, and was stopped at test_checking.py line ")
+    assert says.endswith(". Does a loop ever end there, and in what it calls?")
+    monkeypatch.setattr(checking, "LONGEST", 300.0)
+    check("loud", shouted)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("python_s_own_interrupt")
+def test_a_function_that_never_ends_in_spark_is_stopped_and_the_next_check_works(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check("loud", shouted)  # Spark runs from here on
+    monkeypatch.setattr(checking, "LONGEST", 5.0)
+    assert "look at the functions that Spark calls for each record" in failure("loud", never_ends_in_spark).says
+    monkeypatch.setattr(checking, "LONGEST", 300.0)
+    check("loud", shouted)
+    busy = [each for each in psutil.Process().children(recursive=True) if each.cpu_percent(0.2) > 50]
+    assert [each.name() for each in busy if "python" in each.name()] == []
+
+
+@pytest.mark.usefixtures("python_s_own_interrupt")
+def test_who_interrupts_a_check_gets_the_interruption_and_no_verdict(shown: Shown) -> None:
+    with pytest.raises(KeyboardInterrupt) as raised:
+        check("loud", lambda builder: signal.raise_signal(signal.SIGINT))
+    assert raised.type is KeyboardInterrupt
+    assert not shown
+
+
+def test_a_live_mission_takes_as_long_as_it_takes(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "LONGEST", 0.01)
+
+    def look(site: Any, returned: Any) -> Verdict:
+        return right("It took its time.")
+
+    mission = Lives("mission", lambda site: None, look)
+    assert Exercise("mission", "", mission, ("", "", "")).is_live
+
+    def examine(answer: Any) -> Verdict:
+        time.sleep(0.2)
+        return right("It took its time.")
+
+    examine.is_live = True  # type: ignore[attr-defined]
+    slow = replace(TASKS, examine=examine)
+    monkeypatch.setattr(catalogue, "labs", lambda: (Lab("99-tests", "Tests", (slow,)),))
+    check("tasks", 4)
+    assert "It took its time." in shown[0][1]
+
+
+@pytest.mark.usefixtures("python_s_own_interrupt")
+def test_a_time_limit_leaves_no_trace() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with time_limit(60):
+        assert signal.getsignal(signal.SIGINT) is not before
+    with pytest.raises(TookTooLong), time_limit(0.05):
+        time.sleep(30)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not [each for each in threading.enumerate() if each.name == "streamskit: time limit"]
+
+
+def test_a_thread_that_python_cannot_interrupt_has_no_limit() -> None:
+    ended: list[bool] = []
+
+    def wait() -> None:
+        with time_limit(0.01):
+            time.sleep(0.2)
+        ended.append(True)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    waiting.join(20)
+    assert ended == [True]

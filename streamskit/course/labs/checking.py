@@ -7,8 +7,12 @@ from IPython.display import display
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue, scores
-from streamskit.course.labs.exercise import Exercise, Verdict, unwritten
+from streamskit.course.labs.exercise import Exercise, Verdict, endless, unwritten
+from streamskit.course.labs.time_limit import TookTooLong, time_limit
 from streamskit.course.labs.verdict_page import hints_page, page, plain
+
+LONGEST = 300.0
+"""For how many seconds a check waits for an answer. Most take a second; a slow machine may start Spark first."""
 
 _ABSENT = object()
 
@@ -46,7 +50,7 @@ def check(name: str, answer: Any = _ABSENT) -> None:
     _Latest.exercise = exercise
     if answer is _ABSENT:
         answer = _notebook().get(name, _ABSENT)
-    verdict = _missing(name) if answer is _ABSENT else exercise.examine_answer(answer)
+    verdict = _missing(name) if answer is _ABSENT else _examined(exercise, answer)
     if verdict.written:
         scores.note(exercise, verdict.passed)
     _show(page(name, verdict), plain(name, verdict), {"exercise": name, "passed": verdict.passed})
@@ -70,6 +74,17 @@ def hint(name: str = "") -> None:
     scores.note(exercise, hints=shown)
     hints = exercise.hints[:shown]
     _show(hints_page(exercise.name, hints, len(exercise.hints)), "\n".join(hints), None)
+
+
+def _examined(exercise: Exercise, answer: Any) -> Verdict:
+    """Judge an answer, which may take its time in a live mission only."""
+    if exercise.is_live:
+        return exercise.examine_answer(answer)
+    try:
+        with time_limit(LONGEST):
+            return exercise.examine_answer(answer)
+    except TookTooLong as interruption:
+        return endless(LONGEST, interruption)
 
 
 def _missing(name: str) -> Verdict:

@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from traceback import extract_tb
 from typing import Any
 
+from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception, Sign, recognise
@@ -85,6 +86,11 @@ class Exercise:
             return unwritten(STUB)
         except (Exception, SystemExit) as error:
             return _ended(answer, error)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a mission on the broker, which takes as long as applications and processes take."""
+        return bool(getattr(self.examine, "is_live", False))
 
     @property
     def wrong(self) -> list[tuple[str, Any]]:
@@ -327,10 +333,26 @@ def _ended(answer: Any, error: BaseException) -> Verdict:
     """Return the verdict on an answer whose check ended with an error, at which of the learner's lines if at any."""
     if not callable(answer) and isinstance(error, TypeError) and "not callable" in str(error):
         return replace(wrong(f"It has to be a function, but is {answer!r}."), cause=error)
-    lines = (Line(frame.filename, frame.lineno or 0) for frame in extract_tb(error.__traceback__))
-    users = [line for line in lines if line.is_users]
-    says = f"It ended with an error{f', at {users[-1]}' if users else ''}: {type(error).__name__}: {error}"
+    line = _users_line(error)
+    says = f"It ended with an error{f', at {line}' if line else ''}: {type(error).__name__}: {error}"
     return replace(wrong(says.removesuffix(": ")), cause=error)
+
+
+def endless(seconds: float, interruption: BaseException) -> Verdict:
+    """Return the verdict on an answer that was interrupted, as it had not come to an end after so many seconds."""
+    line, limit = _users_line(interruption), f"It did not come to an end within {spell(int(seconds * 1000))}"
+    if line:
+        return wrong(f"{limit}, and was stopped at {line}. Does a loop ever end there, and in what it calls?")
+    return wrong(
+        f"{limit}, and was stopped. None of your lines was under way in this notebook at that moment, so look at the "
+        "functions that Spark calls for each record: does a loop in one of them ever end?"
+    )
+
+
+def _users_line(error: BaseException) -> Line | None:
+    """Return the last of the learner's lines that was under way when an error was raised."""
+    lines = (Line(frame.filename, frame.lineno or 0) for frame in extract_tb(error.__traceback__))
+    return next((line for line in reversed(list(lines)) if line.is_users), None)
 
 
 def _named(error: BaseException | None, errors: Mapping[str, str]) -> str:

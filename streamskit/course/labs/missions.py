@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
@@ -149,6 +149,7 @@ class Lives:
         returns_topology: whether it has to return a topology.
     """
 
+    is_live: ClassVar[bool] = True
     name: str
     scene: Callable[[Site], None]
     judge: Callable[[Site, Any], Verdict]

@@ -44,8 +44,14 @@ def student_version(source: Path) -> NotebookNode:
 
 
 def write_student_versions(folder: Path | None = None) -> list[Path]:
-    """Make the student's version of every lab again, and the instructors' sheet; return their paths."""
+    """Make the student's version of every lab again, and the instructors' sheet; return their paths.
+
+    Raises:
+        StreamsKitError: the folder holds no copy of the course, or nbgrader is not installed.
+    """
     folder = folder or project_dir()
+    for lab in catalogue.labs():
+        _source(folder, lab.name)
     written = folder / SHEET
     written.write_text(sheet(folder))
     return [*(_write(folder, lab.name) for lab in catalogue.labs()), written]
@@ -88,10 +94,14 @@ def reset(lab: str) -> None:
 
 
 def _original(folder: Path, name: str) -> NotebookNode:
+    return student_version(_source(folder, name))
+
+
+def _source(folder: Path, name: str) -> Path:
     source = folder / SOURCE.format(name=name)
     if not source.exists():
         raise StreamsKitError(f"The lab's source {source} is not there: labs are in a copy of the whole course.")
-    return student_version(source)
+    return source
 
 
 def _is(path: Path, notebook: NotebookNode) -> bool:

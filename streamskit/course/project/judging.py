@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import traceback
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ def load(folder: Path) -> Project:
             f"{folder} is not a project: its pyproject.toml has to name the package below [tool.streamskit]. "
             "`python -m streamskit new my-app` begins one."
         ) from error
-    sys.path.insert(0, str(folder))
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))  # for good: Spark's workers import from there, too
     try:
         found = [
             getattr(importlib.import_module(f"{package}.{module}"), name)
@@ -92,13 +94,26 @@ def load(folder: Path) -> Project:
             f"The package {package} has to offer build() in topology.py, config() in settings.py and RECORDS in "
             f"samples.py, and one of them is missing: {error}."
         ) from error
-    finally:
-        sys.path.remove(str(folder))
+    except Exception as error:
+        raise ProjectError(
+            f"The package {package} cannot be imported: {type(error).__name__}: {error}{_line_of(error)}. "
+            "Correct that line, then check again."
+        ) from error
     return Project(folder, *found)
+
+
+def _line_of(error: Exception) -> str:
+    """Say in which file and line an error was raised; one of syntax says that itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f" ({last.filename}, line {last.lineno})"
 
 
 def _examined(name: str, check: Callable[[Project], Verdict], project: Project) -> Check:
     try:
+        if check in NEED_SAMPLES and not project.records:
+            return Check(name, "problem", "There are no samples to try it with.", "Write RECORDS in samples.py.")
         return Check(name, *check(project))
     except StreamsKitError as error:
         return Check(
@@ -290,6 +305,8 @@ CHECKS: dict[str, Callable[[Project], Verdict]] = {
     "README": _readme,
     "Container": _container,
 }
+
+NEED_SAMPLES = (_repeatable, _garbage, _nulls, _late)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

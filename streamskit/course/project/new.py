@@ -1,8 +1,10 @@
 """`python -m streamskit new my-app`: begins your own project, with tests that pass."""
 
 import argparse
+import importlib.util
 import keyword
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +30,8 @@ def create(name: str, place: Path) -> Path:
         place: the folder in which the project's own folder is made.
 
     Raises:
-        ProjectError: the name cannot be one of a Python package, or the folder exists.
+        ProjectError: the name cannot be one of a Python package, is that of a module that is there already, or the
+            folder exists or cannot be written.
 
     >>> create("page-visits", Path.home()).name  # doctest: +SKIP
     'page-visits'
@@ -38,13 +41,23 @@ def create(name: str, place: Path) -> Path:
         raise ProjectError(
             f"'{name}' cannot be the name of a project: use small letters, digits and hyphens, as in {NAME}."
         )
+    if taken := _taken_by(package, place):
+        raise ProjectError(
+            f"'{name}' cannot be the name of a project: {package} is {taken}, which its own package would hide. "
+            f"Choose another name, as in my-{name}."
+        )
     folder = place / name
     if folder.exists():
         raise ProjectError(f"{folder} exists. Choose another name, or move it away.")
-    for file in template_files():
-        target = folder / _filled(target_of(file), name, package)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_filled(file.read_text(), name, package))
+    try:
+        for file in template_files():
+            target = folder / _filled(target_of(file), name, package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(_filled(file.read_text(), name, package))
+    except OSError as error:
+        raise ProjectError(
+            f"{folder} cannot be written ({error.strerror}). Go to a folder that you may write to, and try again there."
+        ) from error
     return folder
 
 
@@ -57,6 +70,24 @@ def target_of(file: Path) -> str:
     """The path of a template's file below a project's folder, before the project's name is filled in."""
     path = str(file.relative_to(TEMPLATE)).removesuffix(SUFFIX)
     return HIDDEN.get(path, path)
+
+
+def _taken_by(package: str, place: Path) -> str | None:
+    """Return what has the name of a package already, in words; None where nothing does."""
+    if package in sys.stdlib_module_names:
+        return "a module of Python's own"
+    if package in {Path(target_of(file)).parts[0] for file in template_files()} - {PACKAGE}:
+        return "a folder that every project has"
+    try:
+        found = importlib.util.find_spec(package)
+    except ValueError:  # a module that was made by a program, and not found anywhere
+        return "a module that is loaded"
+    here = [str(folder.resolve()) for folder in (place / package, place / f"{package}.py")]
+    at = [*(found.submodule_search_locations or []), found.origin or ""] if found else []
+    # A folder beside the new one is hidden from nobody: the project's own folder comes first wherever it is used.
+    if found is None or any(str(Path(each).resolve()) in here for each in at):
+        return None
+    return "a module that is installed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

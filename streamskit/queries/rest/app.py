@@ -128,9 +128,11 @@ async def stores(request: Request) -> Response:
 async def updates(request: Request, store: StoreName) -> Response:
     """Each update of a store as it lands, from all instances, as server-sent events.
 
-    `update` has key, value, timestamp, partition and offset (its id is partition-offset); `unreadable` stands for an
-    update that the store's serdes cannot read; `lost` says how many updates a slow reader has missed; `missing` names
-    an instance that cannot be reached, and `joined` one that is followed from now on.
+    `update` has key, value, timestamp, partition and offset (its id is partition-offset), and as `previous` the offset
+    of the update before it in its partition, if that is known; `unreadable` stands for an update that the store's
+    serdes cannot read; `lost` says how many updates a slow reader has missed, or nobody has told while their partition
+    moved (at most: offsets without an update are counted, too); `missing` names an instance that cannot be reached, and
+    `joined` one that is followed from now on.
     """
     queries = queries_of(request)
     hosted = queries.store(store)

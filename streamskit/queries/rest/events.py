@@ -219,8 +219,8 @@ class Updates(EventStream):
             teller, last = self._seen.get(place[1], (source, offset))
             if teller != source and offset <= last:
                 return
-            if teller != source and offset > last + 1:
-                yield _lost(offset - last - 1)
+            if teller != source and (missed := _previous(event, offset) - last) > 0:
+                yield _lost(missed)
             self._seen[place[1]] = (source, offset)
         yield event
 
@@ -267,6 +267,12 @@ class Updates(EventStream):
             await asyncio.sleep(LOOK_AROUND)
 
 
+def _previous(event: Event, offset: int) -> int:
+    """Return the offset of the update before the one in an event: the one before its own, if its teller knows none."""
+    previous: int | None = event.json().get("previous")
+    return offset - 1 if previous is None else previous
+
+
 def _event(update: StoreUpdate) -> Event:
     said, identifier = update._asdict(), f"{update.partition}-{update.offset}"
     if update.error:
@@ -275,7 +281,7 @@ def _event(update: StoreUpdate) -> Event:
     return Event("update", dumps(said | described(update.key, update.value)), identifier)
 
 
-PLACE = ("partition", "offset")
+PLACE = ("partition", "offset", "previous")
 
 
 def _lost(count: int) -> Event:

@@ -156,6 +156,12 @@ class Server:
             self._thread.join(TO_STOP)
         self._socket.close()
 
+    def hand_over(self) -> socket.socket:
+        """Return the socket, for another server to answer there; this one is not to start any more."""
+        handed_over = self._socket.dup()
+        self.stop()
+        return handed_over
+
     def _run(self) -> None:
         try:
             self._server.run(sockets=[self._socket])

@@ -199,8 +199,13 @@ class Checkpoint:
         for file in self._start_files():
             self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
 
-    def shorten(self, most: int) -> None:
+    def shorten(self, most: int, in_order: bool = False) -> None:
         """Limit the micro-batch that was planned and is not done to about this many records.
+
+        Args:
+            most: how many.
+            in_order: whether its source takes records in the order of their time, topic by topic. Only the source knows
+                where that order may be cut, so the micro-batch becomes one without records, and the next is planned.
 
         Raises:
             StreamsError: what was planned cannot be read.
@@ -214,7 +219,8 @@ class Checkpoint:
 
         def earlier(topic: str, number: int, end: int) -> int:
             begins = starts.get(topic, {}).get(number, 0)
-            return begins - (begins - end) * most // total  # rounded up: every partition goes on
+            taken = 0 if in_order else -((begins - end) * most // total)  # rounded up: every partition goes on
+            return begins + taken
 
         self._rewrite(planned, earlier)
 
@@ -239,8 +245,39 @@ class Checkpoint:
         if (planned := self._planned_file()) is not None:
             _write(self.folder / MOST_RECORDS, [str(max(1, self._planned_records(planned) // 2))])
 
+    def known(self) -> Positions:
+        """Return the partitions of which it knows where to begin, or which the micro-batch that was not done reads.
+
+        Raises:
+            StreamsError: the files that say so cannot be read.
+        """
+        planned = self._planned_file()
+        known = {} if planned is None else _positions(self._lines(planned))
+        for topic, each in self.position().items():
+            known[topic] = known.get(topic, {}) | each
+        return known
+
+    def add(self, starts: Positions) -> None:
+        """Have the next micro-batch read partitions for the first time; one that was planned reads nothing of them.
+
+        Raises:
+            StreamsError: a file to be changed cannot be read.
+        """
+        planned = self._planned_file()
+        for file in [*([] if planned is None else [planned]), *self._start_files()]:
+            lines = self._lines(file)
+            for index, said in enumerate(map(_topics, lines)):
+                if said is not None:
+                    added = {
+                        topic: {str(number): offset for number, offset in each.items()}
+                        for topic, each in starts.items()
+                    }
+                    lines[index] = _spelled(said | {topic: said.get(topic, {}) | each for topic, each in added.items()})
+                    break
+            _write(file, lines)
+
     def forget(self, topics: Collection[str]) -> None:
-        """Remove deleted topics from the position of the next micro-batch.
+        """Remove topics that are not read any more from the position of the next micro-batch.
 
         Raises:
             StreamsError: a file to be changed cannot be read.

@@ -1,7 +1,7 @@
 """Whether an application may go on with a changed topology: what it has kept must still be what its queries expect."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,18 +12,25 @@ GENERATED = re.compile(r"-\d{10}(?!\d)")
 """The number in a name that nobody gave."""
 
 
-def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint]) -> None:
+def check(
+    application_id: str,
+    folder: Path,
+    before: Mapping[str, QueryPrint],
+    now: Mapping[str, QueryPrint],
+    read: Collection[str] = (),
+) -> None:
     """Compare the queries that have begun with what is to go on in their place.
 
     A change is compatible if the state of a query stays with the operators that made it: other steps without state,
-    more sinks, additional sub-topologies after the others, one more topic to read. Whether a sub-topology still runs as
-    the same queries is checked before (`StartupChecks.compare`).
+    more sinks, additional sub-topologies after the others, one more topic to read, or one less without state. Whether a
+    sub-topology still runs as the same queries is checked before (`StartupChecks.compare`).
 
     Args:
         application_id: the name to use in messages.
         folder: the application's folder.
         before: the queries that have begun, as they were noted at the last start.
         now: the queries of this start.
+        read: the topics that the program reads now, in any query.
 
     Raises:
         StreamsError: what was kept no longer fits because of a change, which the sentence names.
@@ -31,11 +38,13 @@ def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], n
     Mirrors what Kafka Streams leaves to the reader of its upgrade guide.
     """
     changed = {
-        name: found for name, query in now.items() if name in before and (found := list(changes(before[name], query)))
+        name: found
+        for name, query in now.items()
+        if name in before and (found := list(changes(before[name], query, read)))
     }
     if not changed:
         return
-    if all(_has_other_sources(application_id, before[name], now[name]) for name in changed):
+    if all(_has_other_sources(application_id, before[name], now[name], read) for name in changed):
         name = next(iter(changed))
         raise other_partitions(application_id, name, now[name].reads, before[name].tasks, now[name].tasks)
     said = "; ".join(f"sub-topology {name} {', and '.join(found)}" for name, found in changed.items())
@@ -70,17 +79,19 @@ def other_partitions(application_id: str, name: str, topics: list[str], before: 
     )
 
 
-def _has_other_sources(application_id: str, before: QueryPrint, now: QueryPrint) -> bool:
+def _has_other_sources(application_id: str, before: QueryPrint, now: QueryPrint, read: Collection[str]) -> bool:
     """Whether only a query's number of tasks has changed, and because of its topics rather than the program."""
     own = any(topic.startswith(f"{application_id}-") and topic.endswith("-repartition") for topic in now.reads)
-    return not own and not any(changes(before, replace(now, tasks=before.tasks)))
+    return not own and not any(changes(before, replace(now, tasks=before.tasks), read))
 
 
-def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
+def changes(before: QueryPrint, now: QueryPrint, read: Collection[str] = ()) -> Iterator[str]:
     """Yield the changes that keep a query from continuing, each as the end of a sentence about it."""
     gone = [topic for topic in before.reads if topic not in now.reads]
     new = [topic for topic in now.reads if topic not in before.reads]
-    if gone:
+    has_state = bool(before.operators or before.stores)
+    # Another query would read a topic that has moved there once more; and without any topic left, it is another query.
+    if gone and (has_state or len(gone) == len(before.reads) or not {*gone}.isdisjoint(read)):
         yield f"read {_quoted(gone)}" + (f" and now reads {_quoted(new)} instead" if new else " and does so no more")
     if [*map(_identity, before.operators)] != [*map(_identity, now.operators)]:
         yield f"kept the state of {_named(before.operators)} and now keeps that of {_named(now.operators)}"

@@ -88,15 +88,20 @@ class QueryPrint:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What an application has noted of itself: its queries by name, and the ids of the topics they read and fill."""
+    """What an application has noted of itself: its queries by name, and the ids of the topics they read and fill.
+
+    `firsts` are the first offsets, by partition, that the topics it reads had when it began.
+    """
 
     queries: Mapping[str, QueryPrint] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)
+    firsts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write it into an application's folder."""
         said = {"version": VERSION, "queries": {name: asdict(each) for name, each in self.queries.items()}}
-        write_file(folder / FILE, json.dumps(said | {"topics": dict(self.topics)}, indent=2) + "\n")
+        said |= {"topics": dict(self.topics), "firsts": dict(self.firsts)}
+        write_file(folder / FILE, json.dumps(said, indent=2) + "\n")
 
     @staticmethod
     def load(folder: Path) -> "Fingerprint":
@@ -109,7 +114,11 @@ class Fingerprint:
         try:
             said = json.loads(file.read_text())
             queries = {name: QueryPrint.from_json(each) for name, each in said["queries"].items()}
-            known = Fingerprint(queries, said["topics"])
+            firsts = {
+                topic: {int(number): offset for number, offset in each.items()}
+                for topic, each in said.get("firsts", {}).items()  # not in files of earlier versions
+            }
+            known = Fingerprint(queries, said["topics"], firsts)
             is_old = said["version"] < VERSION
         except FileNotFoundError:
             return Fingerprint()

@@ -6,11 +6,12 @@ class, as class variables and small properties: they query the node instead of l
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from streamskit.api.stream_partitioner import Partition
 from streamskit.api.windows import AnyWindows, JoinWindows
+from streamskit.columns.outer_values import OuterValue, outer_values
 from streamskit.serdes import Serde, require_serde
 from streamskit.state.stores import Store
 
@@ -99,8 +100,13 @@ class Node:
     key: Serde
     value: Serde
     call_site: str
+    outer_variables: tuple[OuterValue, ...] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """What its functions take from the variables around them, as it was when the step was written."""
 
     def __post_init__(self) -> None:
+        if self.outer_variables is None:  # otherwise it was copied from the node of which this is a changed one
+            taken = tuple(value for function in self.functions_called_later for value in outer_values(function))
+            object.__setattr__(self, "outer_variables", taken)
         require_serde(self.key, f"{self.name} at {self.call_site}: key=")
         require_serde(self.value, f"{self.name} at {self.call_site}: value=")
 
@@ -259,9 +265,14 @@ class Node:
     @property
     def functions(self) -> tuple[Function, ...]:
         """The user's functions in this node, so that a failure can be traced to it."""
-        values = (getattr(self, field.name) for field in fields(self) if field.name not in ("key", "value"))
+        values = (getattr(self, each.name) for each in fields(self) if each.name not in ("key", "value"))
         return tuple(each for value in values for each in (value if isinstance(value, tuple) else (value,))
                      if callable(each) and not isinstance(each, type))  # fmt: skip
+
+    @property
+    def functions_called_later(self) -> tuple[Function, ...]:
+        """Those that are called, or sent to Spark's processes, when the application starts, in its values of then."""
+        return self.functions
 
 
 Kind = TypeVar("Kind", bound=Node)

@@ -35,6 +35,11 @@ class Source(Node):
         return topic in self.topics or bool(self.pattern and re.fullmatch(self.pattern, topic))
 
     @property
+    def functions_called_later(self) -> tuple[Function, ...]:
+        extract = None if self.timestamps is None else self.timestamps.extract
+        return () if extract is None else (extract,)
+
+    @property
     def needs_partition_time(self) -> bool:
         """Whether it gives a record without a time the latest time of its partition."""
         return self.timestamps is not None and "partition time" in (self.timestamps.invalid, self.timestamps.missing)
@@ -108,6 +113,10 @@ class SideEffect(Node):
 
     is_visible: ClassVar[bool] = True
     action: Function = lambda k, v: None
+
+    @property
+    def functions_called_later(self) -> tuple[Function, ...]:
+        return ()  # it runs where it was written, and is meant to see its variables
 
     @property
     def label(self) -> str:

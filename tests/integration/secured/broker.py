@@ -33,7 +33,7 @@ from kafka.admin import (
 )
 
 from streamskit.broker import EmbeddedBroker
-from streamskit.broker.settings import free_port
+from streamskit.broker.settings import free_ports
 from streamskit.kafka.connection import admin_client
 from streamskit.testing import wait_until
 
@@ -150,7 +150,7 @@ def secured_broker(folder: Path, plain_users: dict[str, str]) -> Iterator[Secure
     folder.mkdir(parents=True, exist_ok=True)
     authority = Authority(folder)
     server = authority.issue("broker")
-    port, controller, sasl_ssl, ssl, sasl_plaintext = (free_port() for _ in range(5))
+    port, controller, sasl_ssl, ssl, sasl_plaintext = free_ports(5)
     listeners = {
         "PLAINTEXT": port, "CONTROLLER": controller, "SASL_SSL": sasl_ssl, "SSL": ssl, "SASL_PLAINTEXT": sasl_plaintext,
     }  # fmt: skip

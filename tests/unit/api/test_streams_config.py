@@ -13,9 +13,11 @@ import pytest
 
 import streamskit
 from streamskit import KafkaStreams, LogAndContinue, LogAndFail, Response, StreamsBuilder, StreamsConfig, Topology
+from streamskit.api.client_settings import ClientSettings
 from streamskit.api.config_keys import FOREIGN, ConfigKey
 from streamskit.api.streams_config import StreamsSettings
 from streamskit.common.errors import StreamsError, TopologyError
+from streamskit.common.paths import application_folder
 from streamskit.common.secret import Secret
 from streamskit.kafka.client_libraries import for_java
 from streamskit.planning.planner import plan
@@ -98,6 +100,17 @@ def test_a_token_is_not_shown(tmp_path: Path) -> None:
     assert "1234" not in str(failure.value)
 
 
+def test_without_a_token_that_of_the_environment_counts_and_is_written_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_TOKEN", "of the environment")
+    assert config().token_text == "of the environment"
+    assert config(token="hush").token_text == "hush"
+    assert "streamskit.token" not in config().as_properties()
+    monkeypatch.setenv("STREAMSKIT_TOKEN", "")
+    assert config().token_text is None
+
+
 @pytest.mark.parametrize("key", [key for key in KEYS if key.kind.is_secret])
 def test_a_secret_in_a_file_that_cannot_be_taken_is_not_repeated(key: ConfigKey) -> None:
     def refuse(text: str) -> str:
@@ -160,6 +173,7 @@ def test_what_stands_under_a_foreign_key_is_not_logged_or_raised(caplog: pytest.
         ({"processing_guarantee": "at_most_once"}, "processing_guarantee is 'at_most_once'; give 'at_least_once'"),
         ({"on_data_loss": "ignore"}, "on_data_loss is 'ignore'; give 'stop', which ends the application at"),
         ({"application_server": 8080}, "application_server is 8080; give text, such as '127.0.0.1:8080'."),
+        ({"listen": "nonsense"}, "listen is 'nonsense'; give an address as host:port, such as '0.0.0.0:8080'."),
         ({"state_dir": 5}, "state_dir is 5; give a folder, as text or a Path."),
         ({"real_time": "1 second"}, "real_time='1 s' is too short: Spark pauses between"),
         ({"real_time": "5 s", "processing_guarantee": "exactly_once"}, "Leave real_time out, or processing_guarantee="),
@@ -180,14 +194,20 @@ def test_a_class_in_place_of_a_handler_is_refused() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: StreamsConfig.of("app"), "bootstrap_servers is missing: give text, such as 'localhost:9092'."),
+        (
+            lambda: StreamsConfig.of("app"),
+            "bootstrap_servers is missing: give host:port, such as 'localhost:9092', several",
+        ),
         (
             lambda: StreamsConfig.of(None, "b:9"),
             "application_id is missing: give a name of at most 249 letters,",
         ),
         (lambda: StreamsConfig("../app", "b:9"), "application_id is '../app'; give a name of at most 249 letters,"),
         (lambda: StreamsConfig("..", "b:9"), "application_id is '..'; give a name of at most 249 letters,"),
-        (lambda: StreamsConfig("app", " "), "bootstrap_servers is ' '; give text, such as 'localhost:9092'."),
+        (lambda: StreamsConfig("app", " "), "bootstrap_servers is ' '; give host:port, such as 'localhost:9092', sev"),
+        (lambda: StreamsConfig("app", "b"), "bootstrap_servers is 'b'; give host:port, such as 'localhost:9092'"),
+        (lambda: StreamsConfig("app", "b:9,c"), "bootstrap_servers is 'b:9,c'; give host:port, such as"),
+        (lambda: StreamsConfig("app", "b:99999"), "bootstrap_servers is 'b:99999'; give host:port, such as"),
     ],
 )
 def test_what_every_application_needs_has_to_be_given(make: Callable[[], StreamsConfig], said: str) -> None:
@@ -209,6 +229,27 @@ def test_real_time_goes_with_output_at_least_once() -> None:
 def test_the_folder_of_an_application_lies_in_its_state_dir(tmp_path: Path) -> None:
     assert config(state_dir=str(tmp_path)).folder == tmp_path / "app"
     assert config().folder.parts[-3:] == (".streamskit", "applications", "app")
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("~/state", Path("~/state")):
+        assert config(state_dir=folder).folder == tmp_path / "state" / "app"
+        assert application_folder("app", folder) == tmp_path / "state" / "app"
+    assert StreamsConfig.from_properties(KAFKAS | {"state.dir": "~/state"}).folder == tmp_path / "state" / "app"
+    with pytest.raises(StreamsError, match="give a folder, as text or a Path"):
+        config(state_dir="~nobody-of-this-name/state")
+
+
+@pytest.mark.parametrize("servers", ["one:9092", "one:9092, two:9092", "[::1]:9092", "PLAINTEXT://one:9092"])
+def test_several_brokers_and_ipv6_addresses_are_taken(servers: str) -> None:
+    assert StreamsConfig("app", servers).bootstrap_servers == servers
+    assert ClientSettings.of(servers).bootstrap_servers == servers
+
+
+def test_an_address_without_a_port_is_refused_before_anybody_waits_for_it() -> None:
+    with pytest.raises(StreamsError, match="bootstrap_servers is 'broker'; give host:port, such as 'localhost:9092'"):
+        ClientSettings.of("broker")
 
 
 # ---- who takes it ----------------------------------------------------------------------------------------------------

@@ -113,6 +113,21 @@ def test_the_brokers_commands_say_what_they_do(capsys: pytest.CaptureFixture[str
     assert re.search(r"start Start the broker.* stop Stop the broker.* status Say whether.* clean Stop", said)
 
 
+def test_a_broker_elsewhere_that_does_not_answer_is_not_said_to_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    assert main(["broker", "start"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err[:41]) == ("", "No Kafka broker answers at 127.0.0.1:1. I")
+
+
+@pytest.mark.usefixtures("empty_project")
+def test_labs_can_be_made_only_where_their_sources_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["labs"]) == 1
+    assert "is not there: labs are in a copy of the whole course." in capsys.readouterr().err
+
+
 def test_the_doctor_works_where_neither_spark_nor_pandas_can_be_imported() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_SPARK, "doctor"], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from streamskit.cli import serve
 from streamskit.cli.serve import _imported
 from streamskit.common.errors import StreamsError
+from streamskit.environment import spark_java
 from streamskit.queries.rest_service import RestService
 
 PROGRAM = """
@@ -55,3 +57,19 @@ def test_a_name_that_leads_nowhere_is_a_sentence(named: str, says: str) -> None:
 @pytest.mark.parametrize("name", ["service", "make"])
 def test_an_object_and_a_function_that_makes_it_are_taken(name: str) -> None:
     assert isinstance(_imported("--rest-service", f"shop_of_serve:{name}", RestService), RestService)
+
+
+@pytest.mark.usefixtures("programs")
+def test_spark_has_ended_before_queries_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def server(*_: object, **__: object) -> None:
+        done.append("server")
+        raise StreamsError("That is enough.")
+
+    monkeypatch.setattr(serve, "_catalogue", lambda _: done.append("catalogue"))
+    monkeypatch.setattr(spark_java, "end", lambda: done.append("end of Spark"))
+    monkeypatch.setattr(serve, "QueryServer", server)
+    with pytest.raises(StreamsError, match=r"That is enough\."):
+        serve.main(["songs", "--bootstrap-servers=127.0.0.1:9", "--topology=a:b"])
+    assert done == ["catalogue", "end of Spark", "server"]

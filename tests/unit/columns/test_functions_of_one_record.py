@@ -41,6 +41,77 @@ def test_a_star_is_refused(trades: KStream) -> None:
         trades.map_values(lambda v: F.struct("*"))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda v: F.hash("*"),
+        lambda v: F.concat(v.symbol, F.to_json(F.struct("*"))),
+        lambda k, v: F.xxhash64(k, F.col("*")),
+        lambda v: F.expr("hash(*)"),
+        lambda v: F.rand() * F.hash("*"),
+    ],
+)
+def test_a_star_is_refused_also_where_the_result_does_not_show_it(
+    trades: KStream, function: Callable[..., Any]
+) -> None:
+    with pytest.raises(TopologyError, match=rf"{AT_THE_LINE}'\*' stands for the columns of a row"):
+        trades.map_values(function)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda v: F.max(F.hash("*")),
+        lambda v: F.count_distinct("*"),
+        lambda v: F.max_by(v.symbol, F.hash("*")),
+    ],
+)
+def test_a_star_is_refused_in_an_aggregate(trades: KStream, function: Callable[..., Any]) -> None:
+    with pytest.raises(TopologyError, match=rf"aggregate {AT_THE_LINE}'\*' stands for the columns of a row"):
+        trades.group_by_key().aggregate(function)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda v: F.count("*"), lambda v: F.expr("count(*)"), lambda v: F.count("*") + F.rand()]
+)
+def test_a_star_that_counts_rows_is_taken(trades: KStream, function: Callable[..., Any]) -> None:
+    trades.group_by_key().aggregate(function)
+
+
+WORDS = Serdes.json("words array<string>, x_1 string")
+
+UNNAMED: dict[str, Callable[[KStream], Any]] = {
+    "map_values": lambda s: s.map_values(lambda v: F.transform(v.words, lambda word: F.struct(word))),
+    "flat_map_values": lambda s: s.flat_map_values(lambda v: F.transform(v.words, lambda word: F.struct(word))),
+    "map": lambda s: s.map(lambda k, v: (k, F.transform(v.words, lambda word: F.struct(word)))),
+    "select_key": lambda s: s.select_key(lambda v: F.transform(v.words, lambda word: F.struct(word))),
+    "flat_map": lambda s: s.flat_map(
+        lambda k, v: F.transform(v.words, lambda word: F.struct(k, F.struct(word, F.length(word))))
+    ),
+    "aggregate": lambda s: s.group_by_key().aggregate(
+        lambda v: F.first(F.transform(v.words, lambda word: F.struct(word)))
+    ),
+}
+
+
+@pytest.mark.parametrize("step", UNNAMED)
+def test_a_field_whose_name_spark_makes_up_is_refused(step: str) -> None:
+    stream = StreamsBuilder().stream("in", value=WORDS)
+    said = (
+        rf"{step} \(.*\) at test_functions_of_one_record\.py line \d+: .*a field without a name.* such as x_\d+: "
+        r"name it, .*item\.alias\('item'\)"
+    )
+    with pytest.raises(TopologyError, match=said):
+        UNNAMED[step](stream)
+
+
+def test_a_field_with_such_a_name_of_its_own_is_taken() -> None:
+    stream = StreamsBuilder().stream("in", value=WORDS)
+    assert stream.map_values(lambda v: F.struct(v.x_1))._node.value == Serdes.json("x_1 string")
+    named = stream.map_values(lambda v: F.transform(v.words, lambda word: F.struct(word.alias("word"))))
+    assert named._node.value == Serdes.json("array<struct<word: string>>")
+
+
 def test_an_aggregate_names_no_column_either(trades: KStream) -> None:
     with pytest.raises(TopologyError, match=r"`value` cannot be resolved"):
         trades.group_by_key().aggregate(lambda v: F.max(F.col("value")))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamskit import KafkaStreams, StreamsBuilder
+from streamskit.broker import EmbeddedBroker
 from streamskit.broker.java_process import BrokerLock, read_lock
 from streamskit.cli.commands import main
 from streamskit.common import ownership, paths
@@ -109,3 +110,29 @@ def test_no_broker_is_believed_that_another_user_names(tmp_path: Path, monkeypat
     with pytest.raises(SetupError, match=r"broker\.json belongs to "):
         read_lock(lock)
     assert json.loads(lock.read_text())["pid"] == 1
+
+
+def test_a_file_where_a_folder_should_be_is_named_and_belongs_to_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("Not a folder.")
+    for make in (lambda: ownership.make_private(tmp_path / "file"), EmbeddedBroker(tmp_path / "file").start):
+        with pytest.raises(SetupError, match=r"/file is a file, where a folder should be\. Move it away"):
+            make()
+    below = tmp_path / "file" / "a" / "b"
+    for look in (ownership.check_own, ownership.make_private):
+        with pytest.raises(SetupError, match=r"/file/a/b cannot be there: .*/file is a file, where a folder should be"):
+            look(below)
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_reason(
+    below: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(self: Path, *arguments: object, **named: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(paths, "PROJECT_MARKERS", ())
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    for command in (["broker", "status"], ["new", "page-visits"]):
+        assert main(command) == 1
+        said = capsys.readouterr().err
+        assert f"{below}/" in said
+        assert "(Permission denied)" in said

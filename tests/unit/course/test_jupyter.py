@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import signal
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from streamskit.broker.external import ExternalBroker
 from streamskit.broker.settings import free_port
+from streamskit.common.errors import BrokerError
 from streamskit.course import jupyter
 from streamskit.course.jupyter import first_notebook, main, prepare
 
@@ -31,8 +35,9 @@ def project(empty_project: Path) -> Path:
 
 @pytest.fixture
 def outside_broker(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a broker that is not the project's own."""
+    """The address of a broker that is not the project's own, and answers."""
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "127.0.0.1:9")
+    monkeypatch.setattr(ExternalBroker, "is_running", True)
     return "127.0.0.1:9"
 
 
@@ -49,6 +54,12 @@ def test_a_lab_uses_the_broker_that_is_there(project: Path, outside_broker: str)
     assert (ready.bootstrap_servers, ready.started_broker) == (outside_broker, False)
     assert ready.command[-1] == "--no-browser"
     assert ready.environment["STREAMSKIT_PROJECT"] == str(project)
+
+
+def test_a_lab_does_not_open_on_a_broker_that_does_not_answer(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    with pytest.raises(BrokerError, match=r"No Kafka broker answers at 127\.0\.0\.1:1"):
+        prepare(progress=lambda line: None)
 
 
 def test_a_lab_keeps_jupyters_settings_in_the_project(
@@ -86,6 +97,25 @@ def test_a_broker_that_was_there_before_goes_on(
     monkeypatch.setattr(jupyter, "_run", lambda ready: 0)
     assert main([]) == 0
     assert f"The Kafka broker at {outside_broker} was running before and goes on." in capsys.readouterr().out
+
+
+def test_the_broker_that_a_lab_has_started_goes_on_while_another_lab_of_the_project_runs(
+    project: Path, outside_broker: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(jupyter, "_run", lambda ready: 0)
+    monkeypatch.setattr(jupyter, "stop_shared_broker", lambda: stopped.append("broker"))
+    prepared = dataclasses.replace(prepare(progress=lambda line: None), started_broker=True)
+    monkeypatch.setattr(jupyter, "prepare", lambda words: prepared)
+    labs = project / ".streamskit" / "jupyter" / "labs"
+    labs.mkdir(parents=True)
+    with FileLock(labs / "1.lock"):
+        assert main([]) == 0
+    assert stopped == []
+    assert f"at {outside_broker} goes on, as another lab of this project uses it" in capsys.readouterr().out
+    assert main([]) == 0
+    assert stopped == ["broker"]
+    assert "is stopped" in capsys.readouterr().out
 
 
 def test_what_is_missing_is_a_sentence_and_no_stack_trace(

@@ -11,6 +11,7 @@ import pytest
 from streamskit.course.project import judging, new
 from streamskit.course.project.new import ProjectError, create
 from streamskit.environment.diagnosis import Check
+from streamskit.environment.spark_processes import further_path
 
 ROOT = Path(__file__).parents[3]
 
@@ -57,6 +58,29 @@ def test_a_name_that_cannot_be_one_of_a_package_is_refused(name: str, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("statistics", "statistics is a module of Python's own"),
+        ("queue", "queue is a module of Python's own"),
+        ("tests", "tests is a folder that every project has"),
+        ("notebooks", "notebooks is a folder that every project has"),
+        ("pandas", "pandas is a module that is installed"),
+        ("streamskit", "streamskit is a module that is installed"),
+    ],
+)
+def test_a_name_that_would_hide_a_module_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=f"{said}, which its own package would hide. Choose .*, as in my-{name}"):
+        create(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_beside_a_project_does_not_take_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page_visits").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert create("page-visits", tmp_path).is_dir()
+
+
 def test_a_folder_that_exists_is_not_written_to(project: Path) -> None:
     (project / "README.md").write_text("Mine.")
     with pytest.raises(ProjectError, match="exists"):
@@ -82,6 +106,40 @@ def test_a_package_that_lacks_what_the_checks_need_is_refused(project: Path) -> 
     (project / "page_visits").rename(project / "another_package")
     with pytest.raises(ProjectError, match=r"has to offer build\(\) in topology.py"):
         judging.load(project)
+
+
+@pytest.fixture
+def path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.mark.usefixtures("path_as_before")
+def test_a_project_that_is_checked_from_elsewhere_stays_where_python_imports_from(tmp_path: Path) -> None:
+    project = create("seen-from-elsewhere", tmp_path)
+    for _ in range(2):
+        assert judging.load(project).records
+    assert [sys.path.count(str(project)), further_path().count(str(project))] == [1, 1]
+
+
+@pytest.mark.usefixtures("path_as_before")
+@pytest.mark.parametrize(
+    ("name", "line", "says"),
+    [
+        ("torn-lines", "def (", r"torn_lines cannot be imported: SyntaxError: .*\(topology\.py, line \d+\)\. Correct"),
+        ("lost-names", "oops", r"NameError: name 'oops' is not defined \(.*topology\.py, line \d+\)\. Correct that"),
+    ],
+)
+def test_a_mistake_in_a_project_is_a_sentence_with_its_line(name: str, line: str, says: str, tmp_path: Path) -> None:
+    project = create(name, tmp_path)
+    topology = project / name.replace("-", "_") / "topology.py"
+    topology.write_text(f"{topology.read_text()}\n{line}\n")
+    with pytest.raises(ProjectError, match=says):
+        judging.load(project)
+
+
+@pytest.mark.parametrize("name", ["Repeats", "Garbage", "Nulls", "Late"])
+def test_without_samples_nothing_is_tried_with_them(name: str, project: Path) -> None:
+    assert judged(name, project).says == "There are no samples to try it with."
 
 
 def test_lines_that_are_still_to_be_written_are_counted(project: Path) -> None:

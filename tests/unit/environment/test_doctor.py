@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import platform
@@ -15,7 +16,7 @@ import pytest
 
 from streamskit.cli import doctor as command
 from streamskit.environment import doctor as examined
-from streamskit.environment import java
+from streamskit.environment import jars, java
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
 from streamskit.environment.doctor import doctor
 from streamskit.environment.identity import process_start
@@ -56,6 +57,21 @@ def test_every_check_is_there_and_says_something(monkeypatch: pytest.MonkeyPatch
     ]  # fmt: skip
     assert all(each.says.endswith(".") for each in checks.values())
     assert all(each.do for each in checks.values() if each.status == "problem")
+
+
+def test_a_jar_that_is_missing_or_cut_off_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (jar := tmp_path / "broker" / "kafka.jar").parent.mkdir()
+    jar.write_bytes(b"whole")
+    (tmp_path / "jars.sha256").write_text(f"{hashlib.sha256(b'whole').hexdigest()}  broker/kafka.jar\n")
+    monkeypatch.setattr(jars, "CHECKSUMS", tmp_path / "jars.sha256")
+    monkeypatch.setattr(jars, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(jars, "_extension", lambda: jar)
+    assert check("Jars").status == "ok"
+    monkeypatch.setattr(jars, "_extension", lambda: tmp_path / "jars.sha256")
+    jar.write_bytes(b"cut")
+    assert (check("Jars").status, "is not the one that" in check("Jars").says) == ("problem", True)
+    jar.unlink()
+    assert (check("Jars").status, check("Jars").says) == ("problem", f"The jar {jar} is missing.")
 
 
 def test_windows_itself_is_a_problem_and_wsl_2_is_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,12 +32,31 @@ def test_a_master_is_here_only_if_all_of_it_is(master: str, is_local: bool, is_h
 
 
 def test_executors_find_the_modules_that_this_process_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    inserted = tmp_path / "inserted"
+    inserted.mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/a", "/b", "/a"]))
+    own_packages = [path for path in sys.path if path.endswith(("site-packages", "lib-dynload"))]
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "gone"), "", "inserted", *own_packages])
     found = spark_processes.python_path().split(os.pathsep)
-    assert found[:3] == [str(tmp_path), "/a", "/b"]
+    assert found[:4] == [str(tmp_path), "/a", "/b", str(inserted)]
     if not Path(streamskit.__file__).is_relative_to(sys.prefix):
-        assert found[3:] == [str(Path(streamskit.__file__).parents[1])]
+        assert found[4:] == [str(Path(streamskit.__file__).parents[1])]
+
+
+def test_workers_import_from_where_this_process_does_now_and_from_files_that_were_added(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    context = SimpleNamespace(_python_includes=["added.zip"])
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+        monkeypatch.setattr(sys, "path", [str(folder)])
+        spark_processes.let_workers_import(context)  # type: ignore[arg-type]
+        assert context._python_includes == ["added.zip", str(folder)]
+    monkeypatch.setattr(sys, "path", [*map(str, folders), sysconfig.get_path("stdlib")])
+    spark_processes.let_workers_import(context)  # type: ignore[arg-type]
+    assert context._python_includes == ["added.zip", *map(str, reversed(folders))]
 
 
 def test_a_session_that_runs_elsewhere_is_not_handed_out() -> None:

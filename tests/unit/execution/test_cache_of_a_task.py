@@ -8,7 +8,7 @@ from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators import CountOperator, OperatorRecord
 from streamskit.operators.paged_state import NoPages
-from streamskit.operators.stream_task import ENTRY_BYTES
+from streamskit.operators.record_cache import ENTRY_BYTES
 from streamskit.planning.options import QueryOptions
 
 ROW = ENTRY_BYTES + 9

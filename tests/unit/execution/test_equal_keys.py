@@ -1,12 +1,13 @@
 """Keys that are equal are one key, however others have written them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, LogAndContinue, Serdes, StreamsBuilder, TimeWindows, TopologyTestDriver
+from streamskit.queries import LocalKeyValueStore
 from streamskit.serdes import Serde
 
 pytestmark = pytest.mark.spark
@@ -76,6 +77,22 @@ def test_a_key_selector_finds_the_rows_of_a_global_table() -> None:
         chosen.to("out")
 
     assert written(write, ("rows", SPACED, "row"), ("in", b"k", "1")) == [(b"k", "1row")]
+
+
+@pytest.mark.parametrize("options", [{}, {"deserialization_handler": LogAndContinue()}])
+def test_a_global_table_that_only_queries_read_has_one_row_for_equal_keys(options: dict[str, Any]) -> None:
+    builder, raw = StreamsBuilder(), Serdes.byte_array()
+    builder.global_table("rows", key=ID, materialized="rows")
+    builder.stream("in").to("out")
+    with TopologyTestDriver(builder.build(), **options) as driver:
+        rows, store = driver.create_input_topic("rows", key=raw), cast(LocalKeyValueStore, driver.state_store("rows"))
+        rows.pipe_input(SPACED, "x")
+        assert (store.get({"id": 1}), store.all()) == ("x", [({"id": 1}, "x")])
+        rows.pipe_input(PLAIN, "y")
+        assert (store.get({"id": 1}), store.all()) == ("y", [({"id": 1}, "y")])
+        rows.pipe_input(b'{ "id" : 1 }', None)
+        rows.pipe_input(b" null", "z")
+        assert (store.get({"id": 1}), store.all()) == (None, [])
 
 
 def test_a_foreign_key_finds_the_rows_of_its_table() -> None:

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from streamskit import StreamsBuilder, StreamsError
+from streamskit import StreamsBuilder, StreamsError, TopologyError
 from streamskit.faults import Driver, driver, driver_process
 
 
@@ -24,6 +24,30 @@ def test_a_process_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: 
     with pytest.raises(StreamsError, match=r"has not answered within 0\.15 s"):
         asking.await_processed(100)
     assert [theirs.recv()[1:] for _ in range(2)] == [("rows", "counts"), ("await_processed", 100)]
+
+
+def test_a_process_that_does_not_start_in_time_is_ended_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "START_SECONDS", 0.05)  # less than Python takes to start
+    starting = Driver(lambda: StreamsBuilder().build(), "shop", "127.0.0.1:9")
+    with pytest.raises(
+        StreamsError, match=r"'shop' has not started within 0\.05 s, and was stopped: .* output: nothing"
+    ):
+        starting.start()
+    assert (starting.is_running, starting.state) == (False, "KILLED")
+
+
+def test_a_builder_whose_build_was_forgotten_is_no_program() -> None:
+    with pytest.raises(TopologyError, match=r"is a StreamsBuilder: give builder\.build\(\)"):
+        Driver(StreamsBuilder(), "shop", "127.0.0.1:9")  # type: ignore[arg-type]
+
+
+def test_a_program_that_returns_no_topology_is_told_so() -> None:
+    ours, theirs = Pipe()
+    ours.send_bytes(pickle.dumps((StreamsBuilder, "shop", "127.0.0.1:9", {})))
+    assert driver_process.main(theirs) == 1
+    number, is_fine, said = ours.recv()
+    assert (number, is_fine) == (0, False)
+    assert "is a StreamsBuilder: give builder.build()" in said
 
 
 def test_a_row_that_cannot_be_sent_is_an_answer_at_once_and_not_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:

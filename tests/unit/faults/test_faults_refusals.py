@@ -1,13 +1,16 @@
 """Faults leave alone what is not this program's own; and a cluster refuses what it cannot be."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from streamskit import Cluster, faults
 from streamskit.broker import EmbeddedBroker
+from streamskit.broker.base import Broker
 from streamskit.broker.external import ExternalBroker
 from streamskit.common.errors import BrokerError, SetupError, StreamsError
 from streamskit.faults import Driver
@@ -45,6 +48,29 @@ def test_where_no_broker_runs_there_is_nothing_to_break(break_it: Any) -> None:
 def test_a_broker_that_does_not_run_cannot_be_broken(tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match="is not running, so there is nothing to break"):
         faults.kill_broker(broker=EmbeddedBroker(tmp_path / "broker"))
+
+
+@pytest.mark.parametrize("fault", [faults.kill_broker, faults.pause_broker])
+@pytest.mark.parametrize(
+    "seconds", ["soon", "-1 second", -5, float("nan"), float("inf"), 1e300, "9999999999999 days", True]
+)
+def test_a_broker_is_left_alone_if_nobody_can_say_for_how_long_it_would_be_broken(fault: Any, seconds: Any) -> None:
+    broker = Mock(spec=Broker, is_running=True)
+    with pytest.raises(ValueError, match="seconds"):
+        fault(seconds, broker)
+    assert not broker.kill.called
+    assert not broker.pause.called
+
+
+@pytest.mark.parametrize("seconds", ["20 seconds", 20, 20.0, timedelta(seconds=20)])
+def test_a_broker_is_broken_for_a_number_of_seconds_or_a_duration(seconds: Any) -> None:
+    broker = Mock(spec=Broker, is_running=True, bootstrap_servers="127.0.0.1:9")
+    for fault in (faults.kill_broker(seconds, broker), faults.pause_broker(seconds, broker)):
+        assert ", for 20 s" in fault.description
+        assert 0 < (fault.seconds_left or 0) <= 20
+        fault.undo()
+    assert (broker.kill.called, broker.start.called) == (True, True)
+    assert (broker.pause.called, broker.resume.called) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from streamskit.operators import (
     PartitionTimeOperator,
     ResponseJoinOperator,
     SessionAggregateOperator,
+    SourceRecord,
     StreamJoinOperator,
     StreamTableJoinOperator,
+    StreamTask,
     SubscriptionJoinOperator,
     SubscriptionSendOperator,
     SuppressOperator,
@@ -25,9 +27,9 @@ from streamskit.operators import (
     TableJoinOperator,
     WindowAggregateOperator,
 )
-from streamskit.operators.records import NO_TIMESTAMP
+from streamskit.operators.records import BEGIN_ROW, NO_TIMESTAMP, SOURCE_ROW, source_output
 from streamskit.serdes import LONG, SessionWindowedSerde
-from tests.unit.operators.operator_harness import JSON, STRING, Harness, decode, long, record, values
+from tests.unit.operators.operator_harness import JSON, STRING, Harness, Pages, decode, long, record, values
 from tests.unit.operators.operator_programs import as_record, one, regrouped, window_count
 
 
@@ -190,6 +192,19 @@ def test_suppress_passes_an_update_on_with_the_headers_that_it_came_with() -> No
     assert not task.give(0, 0, record(b"a", b"x", 1)._replace(headers=headers))
     made = task.give(0, 0, record(b"b", b"y", 11))  # in another micro-batch
     assert [(each.key, each.headers) for each in made] == [(b"a", headers)]
+
+
+def test_an_update_that_was_held_back_before_records_were_kept_comes_of_the_record_in_hand() -> None:
+    pages, held, source = Pages(), SuppressOperator("held", None, 10), SourceRecord("in", 0, 7, 11)
+    before = StreamTask([held], pages)
+    before.process(0, 0, record(b"a", b"x", 1))
+    before.finish()
+    task = StreamTask([held], pages, tells=True)
+    task.begin(source)
+    task.process(0, 0, record(b"b", b"y", 11))
+    told = source_output(SOURCE_ROW, source)
+    made = [each if each.operator < 0 else each.key for each in task.take_outputs()]
+    assert made == [source_output(BEGIN_ROW, source), told, b"a", told]
 
 
 def test_a_full_suppress_buffer_says_how_to_go_on() -> None:

@@ -249,6 +249,32 @@ def test_aggregates_that_spark_computes_follow_a_processor_that_keeps_keys() -> 
         assert [record.value for record in largest] == [3, 30, 30, 40]
 
 
+class ToOne(FixedKeyProcessor):
+    """Forwards a record to the step that is named by its key, and to all if no step has that name."""
+
+    def process(self, record: FixedKeyRecord) -> None:
+        self.context.forward(record, None if record.key == "all" else record.key)
+
+
+def test_each_aggregate_that_spark_computes_gets_what_a_processor_forwards_to_it_and_no_more() -> None:
+    builder = StreamsBuilder()
+    values = builder.stream("in", value=LONG).process_values(ToOne)
+    grouped = values.group_by_key()
+    grouped.aggregate(lambda v: F.sum(v), name="sum").to_stream().to("sums")
+    grouped.aggregate(lambda v: F.max(v), name="max").to_stream().to("largest")
+    values.map_values(lambda v: v * 100, name="plain").to("out")
+    with driver_of(builder.build()) as (driver, pipe):
+        piped = [("all", 1), ("max", 2), ("sum", 3), ("plain", 4), ("all", 5)]
+        made = [[value for _, value, _ in pipe("in", key, value, 1)] for key, value in piped]
+        assert made == [[100], [], [], [400], [500]]
+        outs = [driver.create_output_topic(topic).read_records_to_list() for topic in ("sums", "largest")]
+        assert [[record[:2] for record in out] for out in outs] == [
+            [("all", 1), ("sum", 3), ("all", 6)], [("all", 1), ("max", 2), ("all", 5)],
+        ]  # fmt: skip
+        with pytest.raises(StreamsError, match=r"cannot forward to 'none'.*Its next steps: sum, max, plain"):
+            pipe("in", "none", 6, 6)
+
+
 class Clock(Processor):
     """Tells where the record in hand comes from, its time, and how far stream time has come."""
 

@@ -1,6 +1,7 @@
 """Punctuations: when they are due by stream time and by the wall clock, and when they end."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from streamskit import Cancellable, Processor, ProcessorContext, PunctuationType, Record, RecordMetadata, StreamsError
 from streamskit.common.durations import Duration
+from streamskit.operators import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec, StreamTask
 from streamskit.operators.punctuation import PunctuationQueue, Schedule
-from tests.unit.operators.processor_harness import Task
+from tests.unit.operators.operator_harness import Pages
+from tests.unit.operators.processor_harness import STRING, Task
 
 STREAM_TIME, WALL_CLOCK_TIME = PunctuationType.STREAM_TIME, PunctuationType.WALL_CLOCK_TIME
 
@@ -58,8 +61,11 @@ def test_those_due_at_one_time_take_turns_as_in_the_heap_of_java(dues: tuple[int
     for name, due in zip(names, dues, strict=True):
         queue.add(Schedule(name, STREAM_TIME, 100, due, print))
     assert [int(schedule.processor) for schedule in queue.take_due(STREAM_TIME, 10)] == order
-    queue.replace(queue.schedules)
-    assert queue.next_due == {STREAM_TIME: 100, WALL_CLOCK_TIME: float("inf")}
+    again = PunctuationQueue()
+    for name in reversed(names):  # whoever comes first
+        again.put_back(queue.of([name]))
+    assert [each.processor for each in again.schedules] == [each.processor for each in queue.schedules]
+    assert again.next_due == {STREAM_TIME: 100, WALL_CLOCK_TIME: float("inf")}
 
 
 def test_after_a_gap_it_happens_once() -> None:
@@ -184,6 +190,44 @@ def test_schedules_are_kept_until_a_new_start_and_then_begin_anew() -> None:
 def test_an_interval_that_is_none_is_a_sentence() -> None:
     with pytest.raises(StreamsError, match="processor-1: a punctuation every 0 ms is impossible"):
         Task(lambda: Ticker(0)).run(("k", "v", 1))
+
+
+def independent(*intervals: Duration) -> Callable[[int], list[str]]:
+    """Return a function that moves the stream time of a task, and returns which of its processors punctuate then.
+
+    None feeds another or shares a store with it; each is named after its interval. Each call is a micro-batch.
+    """
+    names = [f"every {interval}" for interval in intervals]
+    groups = [
+        ProcessorsOperator(
+            name,
+            "app",
+            (ProcessorSpec(name, partial(Ticker, interval), (), (("out", 0),)),),
+            (InputPort(STRING, STRING, processor=name),),
+            (OutputPort(STRING, STRING),),
+        )
+        for name, interval in zip(names, intervals, strict=True)
+    ]
+    pages = Pages()
+
+    def move_to(now: int) -> list[str]:
+        task = StreamTask(groups, pages)
+        task.open_punctuating()
+        task.punctuate(STREAM_TIME, now)
+        task.finish()
+        made = task.take_outputs()
+        assert {output.timestamp for output in made} <= {now}
+        return [names[output.operator] for output in made]
+
+    return move_to
+
+
+def test_processors_that_have_nothing_in_common_punctuate_in_the_order_in_which_they_are_due() -> None:
+    move_to = independent("10 s", "4 s", "7 s")
+    ten, four, seven = "every 10 s", "every 4 s", "every 7 s"
+    assert [move_to(seconds * 1_000) for seconds in (0, 20, 21, 24, 60, 3_600)] == [
+        [ten, seven, four], [four, seven, ten], [seven], [four], [seven, four, ten], [seven, four, ten],
+    ]  # fmt: skip
 
 
 def punctuated(times: list[int], interval: int, clock: Callable[[int, int], int]) -> list[int]:

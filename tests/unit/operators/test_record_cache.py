@@ -9,7 +9,8 @@ from streamskit.operators import (
     StreamTableJoinOperator,
     StreamTask,
 )
-from streamskit.operators.stream_task import ENTRY_BYTES
+from streamskit.operators.record_cache import ENTRY_BYTES
+from streamskit.operators.records import BEGIN_ROW, SOURCE_ROW, Output, SourceRecord, source_output
 from streamskit.serdes import LONG, SessionWindowedSerde
 from tests.unit.operators.operator_harness import STRING, Harness, Pages, long, record, values
 
@@ -77,6 +78,54 @@ def test_a_value_that_grows_takes_more_room_and_one_that_shrinks_gives_some_back
         assert not task.take_outputs()
     task.process(0, 0, record(b"a", b"x" * ENTRY_BYTES, 2))
     assert [len(each.value or b"") for each in task.take_outputs()] == [ENTRY_BYTES]
+
+
+SOURCES = [SourceRecord("in", 0, number, 10 * number, b"k", b"v", None) for number in range(4)]
+BEGUN = [source_output(BEGIN_ROW, source) for source in SOURCES]
+FROM = [source_output(SOURCE_ROW, source) for source in SOURCES]
+
+
+def told(*keys: bytes, cache_bytes: int = 1_000_000) -> list[Output | tuple[bytes | None, bytes | None]]:
+    """Return what a task makes of records with these keys, and says of where it comes from; results as key and value.
+
+    It has a cache, and passes its updates on after the last record.
+    """
+    task = StreamTask([CountOperator("n")], Pages(), cache=True, cache_bytes=cache_bytes, tells=True)
+    for source, key in zip(SOURCES, keys, strict=False):
+        task.begin(source)
+        task.process(0, 0, record(key, b"", source.timestamp))
+    task.flush()
+    return [each if each.operator < 0 else (each.key, each.value) for each in task.take_outputs()]
+
+
+def test_each_merged_update_comes_of_the_record_that_made_it_last() -> None:
+    b, a, c = (b"b", long(1)), (b"a", long(2)), (b"c", long(1))
+    assert told(b"a", b"b", b"a", b"c") == [*BEGUN, FROM[1], b, FROM[2], a, FROM[3], c, FROM[3]]
+
+
+def test_what_follows_a_cache_that_was_full_comes_of_the_record_in_hand_again() -> None:
+    a, b, c = (b"a", long(1)), (b"b", long(1)), (b"c", long(1))
+    full = [BEGUN[0], BEGUN[1], FROM[0], a, FROM[1], b, FROM[1]]
+    assert told(b"a", b"b", b"c", cache_bytes=ENTRY_BYTES + 20) == [*full, BEGUN[2], FROM[2], c, FROM[2]]
+
+
+def test_updates_that_come_of_one_record_stand_together_behind_it() -> None:
+    task = StreamTask([CountOperator("n")], Pages(), cache=True, tells=True)
+    task.begin(SOURCES[0])
+    for key in (b"a", b"b"):
+        task.process(0, 0, record(key, b"", 0))
+    task.flush()
+    begun, source, *updates, again = task.take_outputs()
+    assert (begun, source, again) == (BEGUN[0], FROM[0], FROM[0])
+    assert [update.key for update in updates] == [b"a", b"b"]
+
+
+def test_where_nobody_asks_a_task_says_nothing_of_where_its_outputs_come_from() -> None:
+    task = StreamTask([CountOperator("n")], Pages(), cache=True)
+    task.begin(SOURCES[0])
+    task.process(0, 0, record(b"a", b"", 0))
+    task.flush()
+    assert [output.operator for output in task.take_outputs()] == [0]
 
 
 def test_an_operator_whose_store_is_not_cached_passes_on_each_update_and_the_others_fold_theirs() -> None:

@@ -25,10 +25,12 @@ from pyspark.sql.types import DoubleType
 import streamskit
 from streamskit import (
     FixedKeyProcessor,
+    FixedKeyRecord,
     GlobalKTable,
     KStream,
     KTable,
     Processor,
+    Record,
     Serdes,
     StreamsBuilder,
     TimeWindows,
@@ -53,12 +55,18 @@ NEED_SPARK = ("columns", "dsl", "environment.session", "jvm", "state.stores", "t
 class Shout(Processor):
     """A processor that an example may pass on."""
 
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
 
 class Length(FixedKeyProcessor):
     """A processor of values that an example may pass on."""
 
+    def process(self, record: FixedKeyRecord) -> None:
+        self.context.forward(record)
 
-class RunningTotal(Processor):
+
+class RunningTotal(Shout):
     """A processor with a store that an example may pass on."""
 
 

@@ -4,7 +4,9 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from streamskit import Serdes, Stores
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError, StreamsRebalancingError
-from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries.group.assignment import Assignment
 from streamskit.queries.group.assignor import TaskAssignment
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -139,6 +141,44 @@ def test_an_instance_that_cannot_take_up_its_share_says_why_and_is_not_waited_fo
     assert said in caplog.text
     with pytest.raises(StreamsRebalancingError, match=r"does not answer any more: The instance .* could not take up"):
         instance.local("counts", [0])
+
+
+def test_a_row_of_a_global_table_may_be_in_any_partition_whatever_its_key() -> None:
+    shared, whole = CATALOGUE.entries[0], replace(CATALOGUE.entries[0], is_global=True, partitions=3)
+    assert [
+        Instance(Catalogue("app", (entry,)), "nowhere:1", HostInfo("127.0.0.1", 8080)).partition_of("counts", b"k")
+        for entry in (shared, whole)
+    ] == [partition_for(b"k", 2), None]
+
+
+@pytest.mark.parametrize(
+    ("is_ready", "in_touch", "failure", "is_current"),
+    [(True, True, "", True), (False, True, "", False), (True, False, "", False), (True, True, "no more", False)],
+    ids=["read to its end", "still being restored", "the broker is away", "its reader has failed"],
+)
+def test_a_copy_counts_as_up_to_date_at_its_close_only_if_all_was_read(
+    is_ready: bool, in_touch: bool, failure: str, is_current: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000_000.0]
+    monkeypatch.setattr("streamskit.state.state_folder.time", SimpleNamespace(time=lambda: now[0]))
+    where = TopicPartition("app-counts-changelog", 1)
+    idle: dict[str, Any] = {"start": lambda: None, "stop": lambda: None, "positions": {}}
+
+    def hosted() -> HostedStores:
+        stores = HostedStores(CATALOGUE, "nowhere:1", tmp_path / "stores", lambda *record: True, lambda: None)
+        monkeypatch.setattr(stores, "_reader", SimpleNamespace(**idle, is_ready=lambda where: is_ready))
+        stores.start({"app-counts-changelog": "an id"})
+        return stores
+
+    stores = hosted()
+    stores.store("counts").take(1, [(b"k", Serdes.long().serialize(1), 0)], position=7)
+    stores.roles, stores.failure = {where: "active"}, failure
+    now[0] += 15 * 3600
+    stores.stop(in_touch)
+    now[0] += 15 * 3600
+    again = hosted()
+    assert again.position(where) == (7 if is_current else 0)
+    again.stop()
 
 
 def test_a_partition_that_is_being_given_up_has_no_state() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from streamskit.common.errors import StreamsError, StreamsRebalancingError, Unkn
 from streamskit.environment.processes import wait_until
 from streamskit.queries.client import QueryClient, calls
 from streamskit.queries.client import stores as remote_stores
+from streamskit.queries.instances import Instances
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
 from streamskit.state.stores import ValueAndTimestamp
 from tests.unit.queries.rest_harness import ALL_ACTIVE, TIME, Cluster, cluster, long, session, windowed
@@ -179,6 +181,17 @@ def test_the_token_is_sent() -> None:
         assert QueryClient(made.url(), token="secret").store("counts").get("a") == 1
         with pytest.raises(StreamsError, match=r"This server asks for a token\. Send it in the header"):
             QueryClient(made.url()).store("counts")
+
+
+def test_instances_that_ask_for_the_token_of_the_environment_are_seen_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMSKIT_TOKEN", "secret")
+    with cluster(ALL_ACTIVE, token="secret") as made, Instances("app", "127.0.0.1:9") as instances:
+        running: Any = SimpleNamespace(poll=lambda: None)
+        monkeypatch.setattr(instances, "_processes", {made.instances[0].here: running})
+        [state] = instances.instances()
+        monkeypatch.setattr(instances, "_processes", {})
+    assert state.alive
+    assert {task.store for task in state.tasks} >= {"counts"}
 
 
 def test_a_server_that_is_something_else_is_no_empty_store() -> None:

@@ -154,6 +154,23 @@ def test_updates_that_nobody_told_while_a_partition_moved_are_counted(two: Clust
     listener.close()
 
 
+@pytest.mark.parametrize(("previous", "lost"), [(0, []), (None, [1]), (1, [1])])
+def test_offsets_without_an_update_are_not_lost_where_a_partition_moved(
+    previous: int | None, lost: list[int], two: Cluster
+) -> None:
+    listener = Listener(two, "/state/stream/counts")
+    await_that(lambda: bool(listener.of("joined")))
+    here, there = two.instances
+    here.listeners["counts"][0](StoreUpdate("d", 0, TIME, 0, 0))
+    await_that(lambda: len(listener.of("update")) == 1)
+    # A transaction ended at offset 1.
+    there.listeners["counts"][0](StoreUpdate("d", 1, TIME, 0, 2, previous=previous))
+    await_that(lambda: len(listener.of("update")) == 2)
+    assert [event.json()["updates"] for event in listener.of("lost")] == lost
+    assert [event.json()["previous"] for event in listener.of("update")] == [None, previous]
+    listener.close()
+
+
 def test_a_slow_reader_loses_the_oldest_and_is_told_how_many_and_the_store_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -282,7 +299,9 @@ def test_an_instance_tells_of_an_update_that_cannot_be_read_and_reads_on() -> No
     instance._hosted._take(where, [(b"a", b"short", 7), (b"b", long(1), 8)], [0, 1], 2)
     assert [(update.key, update.value, update.offset) for update in told] == [(None, None, 0), ("b", 1, 1)]
     assert "cannot read 5 bytes" in told[0].error
-    assert [entry.key for entry in instance._hosted.store("counts").entries(Span())] == ["b"]
+    instance._hosted._take(where, [(b"c", long(1), 9)], [3], 5)  # a transaction ended at offset 2
+    assert [update.previous for update in told] == [None, 0, 1]
+    assert [entry.key for entry in instance._hosted.store("counts").entries(Span())] == ["b", "c"]
 
 
 ENDS_OF_LINES = "".join(map(chr, (10, 11, 12, 13, 28, 29, 30, 0x85, 0x2028, 0x2029)))

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from streamskit import StreamsBuilder, StreamsError
+from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan as planned
 from streamskit.runtime.catch_up import CatchUp, feeding_order, from_outside
@@ -150,3 +151,21 @@ def test_what_a_query_hands_over_while_others_are_looked_at_is_waited_for(
     monkeypatch.setattr(log, "end_offsets", end_offsets)
     wait([second, first], log)
     assert second.read["app-again-repartition"] == 1
+
+
+def test_stores_and_functions_are_not_waited_for_beyond_the_open_transaction_before_which_they_stop() -> None:
+    class WithAnOpenTransaction(Log):
+        def end_offsets(self, topic: str, isolation: str) -> dict[int, int]:
+            return {0: 7 if isolation == "read_uncommitted" else 4}
+
+    class Reader:
+        waits_for: Any = None
+
+        def wait_for(self, offsets: Any, deadline: float, check: Callable[[], None]) -> None:
+            self.waits_for = offsets
+
+    supervisor = SimpleNamespace(raise_failure=lambda: None, is_paused=False)
+    states, log, reader = SimpleNamespace(state=State.RUNNING), WithAnOpenTransaction(), Reader()
+    catch_up = CatchUp(cast(Any, supervisor), cast(Any, states), cast(Any, log), time.monotonic() + 2)
+    catch_up.of_readers((cast(Any, reader), ["rates"]))
+    assert reader.waits_for == {TopicPartition("rates", 0): 4}

@@ -120,6 +120,28 @@ def test_every_partition_with_records_goes_on_in_a_batch_that_was_made_smaller(s
     assert planned(checkpoint) == {"0": 1, "1": 10}
 
 
+def test_a_batch_in_the_order_of_time_is_not_cut_by_number_and_its_records_are_planned_again(stopped: Stopped) -> None:
+    checkpoint = stopped((100, 0), (400, 2000), done=1)
+    checkpoint.shorten(2300, in_order=True)
+    assert planned(checkpoint) == {"0": 400, "1": 2000}  # it fits
+    checkpoint.shorten(460, in_order=True)
+    assert planned(checkpoint) == {"0": 100, "1": 0}
+    assert (checkpoint.last_begun, checkpoint.position()) == (1, {"in": {0: 100, 1: 0}})
+
+
+@pytest.mark.parametrize("done", [1, 2])
+def test_a_new_topic_begins_where_it_is_said_and_a_planned_batch_reads_nothing_of_it(
+    stopped: Stopped, done: int
+) -> None:
+    checkpoint = stopped((5, 7), (9, 9), done=done)
+    checkpoint.add({"new": {0: 40, 1: 50}, "in": {2: 3}})
+    begins = {0: 5, 1: 7, 2: 3} if done == 1 else {0: 9, 1: 9, 2: 3}
+    assert checkpoint.position() == {"in": begins, "new": {0: 40, 1: 50}}
+    assert planned(checkpoint) == {"0": 9, "1": 9, "2": 3}
+    assert checkpoint.known() == {"in": {0: begins[0], 1: begins[1], 2: 3}, "new": {0: 40, 1: 50}}
+    checkpoint.verify()
+
+
 def planned(checkpoint: Checkpoint) -> Any:
     """Return where the last batch ends that was planned."""
     lines = (checkpoint.folder / "offsets" / str(checkpoint.last_begun)).read_text().split("\n")

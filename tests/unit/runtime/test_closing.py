@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest.server import bind
 from streamskit.runtime.sole_runner import ApplicationLock
 from streamskit.runtime.supervisor import STARTING
+from streamskit.views.views_page import ViewsPage
 
 
 def application(folder: Path) -> KafkaStreams:
@@ -187,6 +189,52 @@ def test_closing_takes_no_longer_than_it_may(tmp_path: Path, monkeypatch: pytest
     streams.close("1 second")
     assert len(waits) == 6
     assert max(waits) <= 1.0
+
+
+@pytest.mark.parametrize("in_thread_of", ["a query", "the runner"])
+def test_a_listener_that_closes_an_application_that_fails_waits_for_nothing_and_closes_it_at_the_end(
+    in_thread_of: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    streams = application(tmp_path)
+    inside = streams._application
+    inside.states.hold(STARTING)
+    closed: list[tuple[str, bool]] = []
+    streams.set_state_listener(
+        lambda new, old: closed.append((new.name, streams.close())) if "ERROR" in new.name else None
+    )
+    failing = threading.Thread(target=lambda: inside.supervisor.fail(StreamsError("no")))
+    if in_thread_of == "the runner":
+        inside._runner._stopping = threading.Event()
+        inside._runner._thread = failing
+    began = time.monotonic()
+    failing.start()
+    failing.join(20)
+    assert not failing.is_alive(), "close() in the listener did not return"
+    assert closed == [("PENDING_ERROR", False), ("ERROR", True)]
+    assert time.monotonic() - began < 15  # close() itself would wait for 30 s
+    assert streams.state is State.NOT_RUNNING
+    assert "'app' is still stopping: close() it again when it is ERROR." in caplog.text
+    bind("127.0.0.1", port_of(streams)).close()
+
+
+def test_the_address_and_the_dashboard_stay_when_the_start_chooses_the_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    streams = KafkaStreams(builder.build(), "app", "127.0.0.1:1", application_server="127.0.0.1:0", state_dir=tmp_path)
+    before, given = streams.query_server, lambda: ViewsPage("mine", ())
+    assert before is not None
+    before.rest.dashboard = given
+    monkeypatch.setattr(streams._application, "_against_real_time", lambda: "")
+    address, streams._application = streams.application_server, streams._application.in_chosen_mode()
+    after = streams.query_server
+    assert after is not None
+    assert (after is before, streams.application_server, after.rest.dashboard) == (False, address, given)
+    after.rest.start()
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port_of(streams))) == 0
+    streams.close()
 
 
 def test_a_state_listener_has_to_be_a_function(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def add(one: int, other: int) -> int:
     return one + other
 
 
-def numbers(builder: StreamsBuilder, topic: str = "in") -> KStream:
-    return builder.stream(topic, value=LONG)
+def numbers(builder: StreamsBuilder, *topics: str) -> KStream:
+    return builder.stream(*topics or ("in",), value=LONG)
 
 
 def total(builder: StreamsBuilder) -> None:
@@ -166,9 +166,23 @@ def test_other_topics_are_refused() -> None:
     assert "sub-topology 0 read 'in' and now reads 'in-too' instead" in said
 
 
-def test_a_topic_less_is_refused() -> None:
-    said = refusal(lambda b: b.stream("a", "b").to("out"), lambda b: b.stream("a").to("out"))
+def from_topics(*topics: str) -> Write:
+    return lambda b: numbers(b, *topics).group_by_key().reduce(add, "totals").to_stream().to("out")
+
+
+def test_a_topic_less_is_refused_where_there_is_state() -> None:
+    said = refusal(from_topics("a", "b"), from_topics("a"))
     assert "read 'b' and does so no more" in said
+
+
+def test_without_state_one_topic_less_goes_on_unless_another_query_reads_it_now() -> None:
+    before, now = prints(lambda b: b.stream("a", "b").to("out")), prints(lambda b: b.stream("a").to("out"))
+    check("app", Path("folder"), before, now, read={"a"})
+    with pytest.raises(StreamsError, match="read 'b' and does so no more"):
+        check("app", Path("folder"), before, now, read={"a", "b"})
+    assert "read 'a', 'b' and now reads 'c' instead" in refusal(
+        lambda b: b.stream("a", "b").to("out"), lambda b: b.stream("c").to("out")
+    )
 
 
 def test_another_number_of_partitions_is_refused_where_keys_have_state() -> None:

@@ -252,6 +252,32 @@ def test_a_number_in_brackets_is_not_taken_for_the_sentence_to_tell() -> None:
     assert said.endswith("failed: a.b.BadError: no")
 
 
+LOGICAL_PLAN = "+- Project [key#1, '{}' AS topic#2]"
+TOO_LARGE = "org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000089 bytes when serialized."
+
+
+def test_a_record_too_large_for_a_topic_that_kafka_does_not_name_is_blamed_on_no_sink() -> None:
+    builder = StreamsBuilder()
+    grouped(builder).count("counts").to_stream().to("out", value=LONG)
+    (counted,) = plan(builder.build(), "app", QueryOptions())
+    text = f"Job aborted\nCaused by: {TOO_LARGE}\n{LOGICAL_PLAN.format('out')}"
+    said = str(explain(RuntimeError(text), counted))
+    assert said.startswith("Sub-topology 0 of 'app' (")
+    assert "a record could not be written to topic 'app-counts-changelog' or 'out': org.apache.kafka" in said
+
+
+def test_a_topic_that_kafkas_producer_names_is_found_with_its_sink() -> None:
+    builder = StreamsBuilder()
+    records = builder.stream("in")
+    records.to("out")
+    records.to("out-of-it")
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    missing = "org.apache.kafka.common.errors.TimeoutException: Topic out-of-it not present in metadata after 60000 ms."
+    said = str(explain(RuntimeError(f"{missing}\n{LOGICAL_PLAN.format('out')}"), copied))
+    assert said.startswith("KSTREAM-SINK-0000000002 (written at ")
+    assert "a record could not be written to topic 'out-of-it'" in said
+
+
 # How the two ends of it work.
 
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from streamskit.common.errors import StreamsError
+from streamskit.environment.processes import wait_until
 from streamskit.runtime.sole_runner import Claim, SoleRunner, _Assignor, chosen
 
 FIRST = Claim("a machine", 1, "then", "folder", since=10.0)
@@ -115,6 +117,36 @@ def test_a_process_that_has_got_the_number_of_a_dead_one_is_another(tmp_path: Pa
 
 def test_of_another_machine_nothing_is_known(tmp_path: Path) -> None:
     assert not replace(Claim.of_this_process(tmp_path), machine="elsewhere", pid=2**22 + os.getpid()).is_dead
+
+
+@pytest.mark.parametrize("runs", [False, True], ids=["at the start", "later"])
+def test_a_runner_that_fails_for_any_reason_says_so(
+    runs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[StreamsError] = []
+    runner = SoleRunner("app", "nowhere:1", tmp_path, lost.append)
+    monkeypatch.setattr(runner, "_bury_the_dead", lambda: None)
+
+    def take_part() -> None:
+        if runs:
+            runner._answered.set()
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(runner, "_take_part", take_part)
+    why = (
+        "'app' cannot know whether it runs elsewhere, and does not run without that: its place in the consumer group "
+        "'app-runner' was lost to OSError: [Errno 24] Too many open files"
+    )
+    runner.claim("in")
+    if runs:
+        runner.confirm()
+    else:
+        with pytest.raises(StreamsError) as refused:
+            runner.confirm()
+        assert str(refused.value) == why
+    wait_until(lambda: runner._thread is not None and not runner._thread.is_alive(), "the end of its thread", 20)
+    assert [str(failure) for failure in lost] == ([why] if runs else [])
+    runner.release()
 
 
 def test_a_claim_says_where_to_look() -> None:

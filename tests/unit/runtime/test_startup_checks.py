@@ -9,6 +9,7 @@ import pytest
 
 from streamskit import Serdes, StreamsBuilder, StreamsError
 from streamskit.broker import ExternalBroker
+from streamskit.kafka.topics import Topic, TopicExtent
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -104,3 +105,34 @@ def test_a_sub_topology_of_which_nothing_had_begun_may_run_as_other_queries(tmp_
     first.compare(defaultdict(lambda: 1))
     first.note()
     checks(tmp_path, more=True).compare(defaultdict(lambda: 1))
+
+
+# A first batch in real-time mode that was not finished.
+
+
+@pytest.mark.parametrize("deleted_since", [0, 3])
+def test_a_first_batch_begins_again_if_what_is_gone_was_gone_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deleted_since: int
+) -> None:
+    first = {0: 5}
+    held = {"in": TopicExtent("id", first, {0: 20})}
+    monkeypatch.setattr("streamskit.runtime.startup_checks.extents", lambda servers, names: held)
+    monkeypatch.setattr(ExternalBroker, "describe_topic", lambda self, name: Topic(name, 1, {}))
+    forgotten = list[bool]()
+
+    def start() -> None:
+        now = checks(tmp_path)
+        now.compare(defaultdict(lambda: 1))
+        now.prepare(lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents: "")
+        now.note()
+
+    start()
+    Checkpoint(tmp_path / "0").begin_run(in_real_time=True)
+    assert not forgotten
+    first[0] += deleted_since
+    if deleted_since:
+        with pytest.raises(StreamsError, match="3 records of topic 'in', partition 0, have been deleted since"):
+            start()
+    else:
+        start()
+    assert forgotten == [True][deleted_since:]

@@ -1,6 +1,7 @@
 """The states of an application: REBALANCING lasts as long as there is a reason for it."""
 
 import threading
+import time
 
 import pytest
 
@@ -45,5 +46,23 @@ def test_a_shutdown_under_way_can_be_waited_for(states: StateMachine) -> None:
     states.hold("a query")
     states.move(State.PENDING_ERROR)
     assert not states.await_none_of(ENDING, 0.01)
+    threading.Timer(0.05, states.move, (State.ERROR,)).start()
+    assert states.await_none_of(ENDING, 5)
+
+
+def test_a_listener_does_not_wait_for_the_shutdown_that_it_is_told_of(states: StateMachine) -> None:
+    states.hold("a query")
+    waited: list[tuple[bool, bool]] = []
+
+    def wait(new: State, old: State) -> None:
+        began = time.monotonic()
+        waited.append((states.await_none_of(ENDING, 30), time.monotonic() - began < 10))
+
+    states.add_listener(wait)
+    with states.ending_here():
+        with states.ending_here():  # close() in a listener
+            pass
+        states.move(State.PENDING_ERROR)
+    assert waited == [(False, True)]
     threading.Timer(0.05, states.move, (State.ERROR,)).start()
     assert states.await_none_of(ENDING, 5)

@@ -9,7 +9,7 @@ from streamskit import Materialized, Serdes, Stores, StreamsBuilder, TimeWindows
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.queries.group.catalogue import describe_store, described_store
-from streamskit.runtime.topics import ApplicationTopics, catalogue
+from streamskit.runtime.topics import ApplicationTopics, catalogue, ever_made
 
 
 def test_all_stores_of_a_partition_of_a_sub_topology_are_one_task_however_many_queries_run_it() -> None:
@@ -49,17 +49,48 @@ def created(materialized: Materialized) -> dict[str, str]:
 
 
 def changelog_of(builder: StreamsBuilder) -> dict[str, str]:
+    return made_by(builder)["app-counts-changelog"]
+
+
+def made_by(builder: StreamsBuilder) -> dict[str, dict[str, str]]:
+    """Return the internal topics that a program's first start creates, with their settings."""
     brokers: Any = NoTopics()
     topology = builder.build()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamskit.runtime.topics.list_topics", lambda connection, internal: {"trades": 2})
         ApplicationTopics("app", plan(topology, "app", QueryOptions(cache=True))).prepare(brokers)
-    return brokers.created["app-counts-changelog"]
+    made: dict[str, dict[str, str]] = brokers.created
+    return made
+
+
+def test_records_keep_their_event_time_in_internal_topics_whatever_the_brokers_default_is() -> None:
+    builder = StreamsBuilder()
+    trades = builder.stream("trades", value=Serdes.long())
+    trades.foreach(lambda key, value: None)
+    grouped = trades.repartition("again").group_by_key()
+    grouped.count("counts")
+    grouped.windowed_by(TimeWindows.of_size_with_no_grace("10 seconds")).count(Materialized("by-time"))
+    made = made_by(builder)
+    with_records = {topic for topic in made if not topic.endswith(("-checkpoint", "-transactions"))}
+    assert len(with_records) >= 4  # a repartition topic, two changelogs, and the one of foreach
+    assert {made[topic].get("message.timestamp.type") for topic in with_records} == {"CreateTime"}
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_what_is_forgotten_are_the_topics_of_both_modes_as_auto_may_have_chosen_either(cache: bool) -> None:
+    builder = StreamsBuilder()
+    trades = builder.stream("trades", value=Serdes.long())
+    trades.group_by_key().count().to_stream().to("counts", value=Serdes.long())
+    trades.to("copies")
+    made = set(ever_made(builder.build(), "app", QueryOptions(cache=cache)))
+    assert {"app-0-checkpoint", "app-0.1-checkpoint", "app-0.2-checkpoint", "app-0.1-transactions"} <= made
+    assert all(topic.startswith("app-") for topic in made)
 
 
 def test_a_changelog_is_created_with_the_settings_of_its_store_beside_the_usual_ones() -> None:
     settings = created(Materialized("counts", changelog={"segment.bytes": 1_048_576, "preallocate": True}))
-    assert settings == {"cleanup.policy": "compact", "segment.bytes": "1048576", "preallocate": "true"}
+    usual = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
+    assert settings == usual | {"segment.bytes": "1048576", "preallocate": "true"}
 
 
 def created_for_a_table(materialized: Materialized) -> dict[str, str]:

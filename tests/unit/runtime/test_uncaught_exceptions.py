@@ -249,6 +249,25 @@ def test_any_other_answer_ends_the_application(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("answer", [REPLACE, CLIENT, APPLICATION])
+def test_a_global_store_that_fails_ends_the_application_and_the_handler_is_asked(
+    application: Application, answer: UncaughtExceptionResponse, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[StreamsError] = []
+
+    def handle(failure: StreamsError) -> UncaughtExceptionResponse:
+        told.append(failure)
+        return answer
+
+    application.start(handle)
+    application.supervisor.global_store_failed(FAILED)
+    assert application.moves == ["PENDING_ERROR", "ERROR"]
+    assert (told, application.supervisor.failure) == ([FAILED], FAILED)
+    assert application.told == ([str(FAILED)] if answer is APPLICATION else [])
+    assert ("REPLACE_THREAD cannot replace what fills its global stores" in caplog.text) is (answer is REPLACE)
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize(
     "lost", [Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError(111, "Connection refused")]
 )

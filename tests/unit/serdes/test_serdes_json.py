@@ -173,3 +173,69 @@ def test_schemas_as_people_write_them_are_read_as_spark_reads_them(text: str) ->
 @pytest.mark.parametrize("text", ["interval day to second", "a variant", "a int,", "a", "", "array<int", "a int b"])
 def test_what_only_sparks_parser_knows_or_refuses_is_left_to_it(text: str) -> None:
     assert ddl.parsed(text) is None
+
+
+MONEY = Serdes.json("price decimal(38,2), rate double, parts array<decimal(5,2)>, by map<string,decimal(3,0)>")
+
+
+def test_decimals_keep_all_their_digits_in_python() -> None:
+    text = b'{"price":12345678901234567890.12,"rate":1.5,"parts":[1.50,2,null],"by":{"a":7},"more":[1.5,2]}'
+    value = MONEY.deserialize(text)
+    assert value == {
+        "price": Decimal("12345678901234567890.12"),
+        "rate": 1.5,
+        "parts": [Decimal("1.50"), 2, None],
+        "by": {"a": 7},
+        "more": [1.5, 2],
+    }
+    assert isinstance(value["rate"], float)
+    assert isinstance(value["more"][0], float)
+    assert isinstance(value["by"]["a"], Decimal)
+    assert MONEY.serialize(value) == text
+    assert MONEY.deserialize(b"null") is None
+
+
+def test_decimals_are_written_as_plain_digits() -> None:
+    value = {"price": Decimal("1E+3"), "rate": math.nan, "parts": (1.25, 3), 5: 'a"b'}
+    assert MONEY.serialize(value) == b'{"price":1000,"rate":"NaN","parts":[1.25,3],"5":"a\\"b"}'
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (123456789, "123456789 is out of the range of decimal(5,2)."),
+        (Decimal("1E+99999"), "1E+99999 is out of the range of decimal(5,2)."),
+        (Decimal("1.234"), "1.234 has more digits after the point than decimal(5,2), which has 2: round it first."),
+        (1.005, "1.005 has more digits after the point than decimal(5,2), which has 2: round it first."),
+        (math.inf, "inf is not a decimal number."),
+        (True, "it is of type bool, not a decimal number."),
+        (10**600, "a number of 1994 bits is out of the range of decimal(5,2)."),
+    ],
+)
+def test_a_number_that_a_decimal_has_no_digits_for_is_refused(value: Any, said: str) -> None:
+    with pytest.raises(SerdeError, match=r"^Serdes\.json\(.*\) cannot write ") as raised:
+        Serdes.json("decimal(5,2)").serialize(value)
+    assert str(raised.value).endswith(f": {said}")
+
+
+@pytest.mark.parametrize("schema", ["bigint", "double"])
+@pytest.mark.parametrize("digits", [600, 5000])
+def test_a_message_does_not_show_hundreds_of_digits(schema: str, digits: int) -> None:
+    with pytest.raises(SerdeError, match=rf"a number of \d+ bits is out of the range of {schema}\.$") as raised:
+        Serdes.json(schema).serialize(10**digits)
+    assert len(str(raised.value)) < 250
+
+
+@pytest.mark.spark
+def test_columns_and_python_write_and_read_the_same_decimals(spark: SparkSession) -> None:
+    value = {
+        "price": Decimal("12345678901234567890.12"),
+        "rate": 1.5,
+        "parts": [Decimal("1.50")],
+        "by": {"a": Decimal(7)},
+    }
+    rows = spark.createDataFrame([(MONEY.serialize(value),)], "data binary")
+    read = rows.select(MONEY.from_bytes(rows["data"]).alias("read"))
+    assert read.head()[0].asDict() == value  # type: ignore[index]
+    written = read.select(MONEY.to_bytes(read["read"]).alias("written")).head()[0]  # type: ignore[index]
+    assert MONEY.deserialize(bytes(written)) == value

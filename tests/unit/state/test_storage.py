@@ -1,5 +1,6 @@
 """Where local stores keep their rows: both ways do the same."""
 
+import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes, StreamsError, TimeWindows
+from streamskit.environment.processes import wait_until
 from streamskit.queries import LocalKeyValueStore, LocalVersionedStore, LocalWindowStore, VersionedRecord
 from streamskit.state.rocksdb import RocksStorage
 from streamskit.state.rows import after_prefix, keyed, time_at, time_bytes, unkeyed
@@ -228,6 +230,39 @@ def test_copies_of_a_changelog_that_is_another_one_now_are_deleted(
         clock: Callable[[], Any] = __import__("time").time
         monkeypatch.setattr("streamskit.state.state_folder.time.time", lambda: clock() + 86_400)
     again = opened(tmp_path / "state", counts="id-2" if spoil == "another topic" else "id-1")
+    assert again.positions({"counts": "topic"}) == {}
+    again.close()
+
+
+def test_a_partition_that_was_elsewhere_for_a_day_is_read_anew_though_its_store_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000_000.0]
+    monkeypatch.setattr("streamskit.state.state_folder.time.time", lambda: now[0])
+    monkeypatch.setattr("streamskit.state.state_folder.CLOSE_AFTER", 0.0)
+    state = opened(tmp_path / "state", counts="id-1")
+    for partition in (0, 1):
+        state.storage("counts", partition).write([RowChange(0, b"a", b"1")], ChangelogMark(42))
+    state.release("counts", 1)
+    wait_until(lambda: ("counts", 1) not in state._open, "the close of the storage")
+    now[0] += 86_400
+    state.note([("counts", 0)])
+    assert state.storage("counts", 1).mark() == ChangelogMark()  # a deletion may be gone that it has not read
+    state.close()
+    now[0] += 60
+    again = opened(tmp_path / "state", counts="id-1")
+    assert again.positions({"counts": "topic"}) == {("topic", 0): 42, ("topic", 1): 0}
+    again.close()
+
+
+def test_copies_of_an_earlier_version_are_read_anew(tmp_path: Path) -> None:
+    state = opened(tmp_path / "state", counts="id-1")
+    state.storage("counts", 0).write([], ChangelogMark(42))
+    state.close()
+    note = tmp_path / "state/counts/checkpoint.json"
+    said = json.loads(note.read_text())
+    note.write_text(json.dumps(said | {"seen": said["seen"]["0"]}))  # one time for all partitions
+    again = opened(tmp_path / "state", counts="id-1")
     assert again.positions({"counts": "topic"}) == {}
     again.close()
 

@@ -3,6 +3,7 @@
 import struct
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from streamskit.queries import (
     LocalWindowStore,
     local_store,
 )
-from streamskit.serdes import SerdeError
+from streamskit.serdes import RegistryError, Serde, SerdeError
 from streamskit.state.stores import Store, ValueAndTimestamp
 
 
@@ -38,6 +39,52 @@ def test_a_key_value_store_keeps_the_latest_value_and_forgets_a_deleted_key() ->
     assert dict(store.all()) == {"a": 2, "b": 3}
     assert [key for key, _ in store.range("a", "b")] == ["a", "b"]
     assert len(store) == 2
+
+
+def global_store(key: Serde) -> LocalKeyValueStore:
+    return LocalKeyValueStore(Store("rows", "key-value", key, Serdes.string()), is_global=True)
+
+
+def test_a_row_of_a_global_store_is_found_whatever_bytes_its_key_was_written_with() -> None:
+    store = global_store(Serdes.json("id long"))
+    store.apply(b'{"id": 1}', b"one", 0)
+    store.apply(b"no JSON", b"unread", 0)
+    store.apply(b" null", b"no key", 0)
+    assert store.get({"id": 1}) == "one"
+    assert (store.all(), store.unreadable) == ([({"id": 1}, "one")], 1)
+    store.apply(b'{  "id":1}', None, 0)
+    assert (store.get({"id": 1}), store.all()) == (None, [])
+
+
+class Registered(Serde):
+    """A serde that asks a registry, which is away."""
+
+    def serialize(self, value: Any) -> bytes:
+        return b""
+
+    def deserialize(self, data: bytes | None) -> Any:
+        raise RegistryError("The schema registry does not answer.")
+
+
+def test_a_registry_that_does_not_answer_is_no_record_s_fault() -> None:
+    with pytest.raises(RegistryError, match="does not answer"):
+        global_store(Registered()).apply(b"k", b"one", 0)
+
+
+@pytest.mark.parametrize(
+    ("serde", "spelled", "key"),
+    [(Serdes.string(), [b"k", b"k"], "k"), (Serdes.json("id long"), [b'{"id":1}', b'{"id": 1}'], {"id": 1})],
+    ids=["of a producer with a partitioner", "of two producers"],
+)
+def test_equal_keys_from_several_partitions_are_one_row_of_a_global_store(
+    serde: Serde, spelled: list[bytes], key: Any
+) -> None:
+    store = global_store(serde)
+    store.apply(spelled[0], b"older", 0, partition=0)
+    store.apply(spelled[1], b"newer", 1, partition=3)
+    assert (store.get(key), store.all(), len(store)) == ("newer", [(key, "newer")], 1)
+    store.apply(spelled[0], None, 2, partition=1)
+    assert (store.get(key), store.all()) == (None, [])
 
 
 def test_a_window_store_is_fetched_by_key_and_time() -> None:

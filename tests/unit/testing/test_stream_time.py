@@ -135,3 +135,18 @@ def test_sub_topologies_share_the_stream_time_of_their_one_task() -> None:
         assert told(driver) == []
         driver.create_input_topic("other").pipe_input("b", "z", 230)
         assert told(driver) == [("y", "y", 230)]
+
+
+def test_a_global_table_that_nothing_joins_does_not_move_stream_time() -> None:
+    builder = StreamsBuilder()
+    builder.global_table("codes")
+    builder.stream("other").to("copy")
+    rekeyed = builder.stream("in").select_key(lambda v: v).repartition()
+    rekeyed.process(Clock, key=Serdes.string(), value=Serdes.string()).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("a", "x", 10)
+        assert told(driver) == [("x", "10", 10), ("tick", "10", 10)]
+        driver.create_input_topic("codes").pipe_input("b", "z", 500)
+        assert told(driver) == []
+        driver.create_input_topic("other").pipe_input("b", "z", 230)
+        assert told(driver) == [("tick", "230", 230)]

@@ -1,0 +1,23 @@
+"""`python -m streamskit class-sharing`, where what should load the classes fails."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from streamskit.cli import class_sharing
+from streamskit.cli.commands import main
+
+
+def test_classes_that_could_not_be_kept_are_not_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = subprocess.CompletedProcess[str]([], 1, "", "Traceback ...\nSetupError: Java does not start.\n")
+    monkeypatch.setattr(class_sharing, "archive", lambda program, java: tmp_path / f"{program}.jsa")
+    monkeypatch.setattr(class_sharing, "base_archive", lambda java: tmp_path)
+    monkeypatch.setattr(class_sharing, "has_own_archive", lambda java: True)
+    monkeypatch.setattr(class_sharing.subprocess, "run", lambda *what, **how: failed)
+    assert main(["class-sharing"]) == 1
+    said = capsys.readouterr()
+    assert "done" not in said.out
+    assert said.err.endswith("ended with code 1; its last output: SetupError: Java does not start.\n")

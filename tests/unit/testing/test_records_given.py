@@ -1,0 +1,107 @@
+"""Records as a test gives them: a header without a value goes all the way, and what is no record is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import (
+    Processor,
+    Record,
+    Response,
+    Serdes,
+    StreamsBuilder,
+    StreamsError,
+    TimestampExtractor,
+    Topology,
+    TopologyTestDriver,
+)
+from streamskit.api.error_handlers import DeadLetter, ErrorHandlerContext
+from tests.driver_in_micro_batches import DriverInMicroBatches
+
+pytestmark = pytest.mark.spark
+
+HEADERS: Any = (("trace", b"1"), ("checked", None), ("empty", b""))
+
+both = pytest.mark.parametrize("driver", [TopologyTestDriver, DriverInMicroBatches])
+
+
+class Adding(Processor):
+    def process(self, record: Record) -> None:
+        added: Any = (*record.headers, ("added", None))
+        self.context.forward(record.with_headers(added))
+
+
+def everywhere() -> Topology:
+    """Return a program whose steps are Spark's own, and Python's with and without a store."""
+    builder = StreamsBuilder()
+    lines = builder.stream("in")
+    lines.map_values(lambda v: F.upper(v)).to("columns")
+    lines.process(Adding).to("processed")
+    lines.group_by_key().reduce(lambda one, other: one + other, "reduced").to_stream().to("reduced")
+    lines.group_by_key().aggregate(lambda v: F.max(v), "highest").to_stream().to("highest")
+    return builder.build()
+
+
+@both
+def test_a_header_without_a_value_stays_one(driver: type[TopologyTestDriver]) -> None:
+    with driver(everywhere()) as opened:
+        opened.create_input_topic("in").pipe_input("k", "v", 5, HEADERS)
+        found = {
+            topic: [record.headers for record in opened.create_output_topic(topic).read_records_to_list()]
+            for topic in ("columns", "processed", "reduced", "highest")
+        }
+    assert found == {
+        "columns": [HEADERS], "processed": [(*HEADERS, ("added", None))], "reduced": [HEADERS], "highest": [HEADERS],
+    }  # fmt: skip
+
+
+def keep(context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+    return Response.resume(DeadLetter("letters", context.source_raw_key, None, context.headers))
+
+
+@both
+def test_a_handler_gets_a_header_without_a_value_and_may_write_one(driver: type[TopologyTestDriver]) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").map_values(lambda v: F.assert_true(v != "bad").cast("string")).to("out")
+    with driver(builder.build(), processing_handler=keep) as opened:
+        opened.create_input_topic("in").pipe_input("k", "bad", 5, HEADERS)
+        assert [letter.headers for letter in opened.dead_letters("letters").read_records_to_list()] == [HEADERS]
+
+
+@pytest.fixture
+def passing() -> Topology:
+    builder = StreamsBuilder()
+    builder.stream("in", timestamps=TimestampExtractor.log_and_skip_on_invalid()).to("out")
+    return builder.build()
+
+
+def test_what_is_no_time_or_no_headers_is_refused_before_it_is_sent(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        topic = driver.create_input_topic("in")
+        for time in (1.5, "5", None, True):
+            with pytest.raises(StreamsError, match=r"cannot have the timestamp .*: give it whole milliseconds"):
+                topic.pipe_input("k", "v", time)
+        for headers in ((("a", "text"),), {"a": b"1"}, ((b"a", b"1"),)):
+            with pytest.raises(StreamsError, match="header"):
+                topic.pipe_input("k", "v", 0, headers)
+        assert driver.create_output_topic("out").is_empty()
+        topic.pipe_input("k", "v", np.int64(7), [["a", b"1"]])
+        assert driver.create_output_topic("out").read_record() == ("k", "v", 7, (("a", b"1"),))
+
+
+def test_a_time_before_1970_is_left_to_the_timestamp_extractor(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        driver.create_input_topic("in").pipe_input("k", "v", -1)
+        assert driver.create_output_topic("out").is_empty()
+        assert driver.dropped() == 1
+
+
+def test_many_records_are_tuples_and_of_a_list_with_another_none_is_sent(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        topic, wrong = driver.create_input_topic("in"), Serdes.string()
+        for no_record in ("kv", {"key": "k", "value": "v"}, wrong):
+            with pytest.raises(StreamsError, match=r"is no record: give tuples such as \(key, value, timestamp\)"):
+                topic.pipe_records([("k", "v", 1), no_record])  # type: ignore[list-item]
+        assert driver.create_output_topic("out").is_empty()
