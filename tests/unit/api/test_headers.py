@@ -11,7 +11,7 @@ from streamskit.api.processor import FixedKeyRecord
 
 @pytest.mark.parametrize("given", [[("a", b"1"), ["a", None]], (["a", b"1"], ("a", None))])
 def test_pairs_of_any_kind_become_tuples_and_a_value_may_be_none(given: Any) -> None:
-    headers = (("a", b"1"), ("a", None))
+    headers: Any = (("a", b"1"), ("a", None))
     assert Record("k", "v", 0, given).headers == headers
     assert Record("k", "v", 0).with_headers(given).headers == headers
     assert FixedKeyRecord("k", "v", 0).with_headers(given).headers == headers
@@ -39,7 +39,8 @@ def test_a_name_is_text_and_a_value_bytes_or_none(pair: Any) -> None:
 
 
 def test_the_headers_of_a_dead_letter_are_pairs_with_names_of_text() -> None:
-    assert DeadLetter("letters", b"k", None, [("why", None)]).headers == (("why", None),)  # type: ignore[arg-type]
+    given: Any = [("why", None)]
+    assert DeadLetter("letters", b"k", None, given).headers == tuple(given)
     with pytest.raises(StreamsError, match="cannot have the header b'why'"):
         DeadLetter("letters", b"k", None, ((b"why", b"so"),))  # type: ignore[arg-type]
 

@@ -16,7 +16,7 @@ def test_classes_that_could_not_be_kept_are_not_said_to_be(
     monkeypatch.setattr(class_sharing, "archive", lambda program, java: tmp_path / f"{program}.jsa")
     monkeypatch.setattr(class_sharing, "base_archive", lambda java: tmp_path)
     monkeypatch.setattr(class_sharing, "has_own_archive", lambda java: True)
-    monkeypatch.setattr(class_sharing.subprocess, "run", lambda *what, **how: failed)
+    monkeypatch.setattr(subprocess, "run", lambda *what, **how: failed)
     assert main(["class-sharing"]) == 1
     said = capsys.readouterr()
     assert "done" not in said.out

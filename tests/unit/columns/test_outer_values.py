@@ -68,11 +68,11 @@ def test_one_function_used_with_several_values_is_refused() -> None:
     ],
 )
 def test_functions_that_keep_a_value_of_their_own_are_fine(write: Callable[[str], Any]) -> None:
-    planned(*(lambda s, field=field: s.map_values(write(field)) for field in ("price", "size")))  # type: ignore[misc]
+    planned(*(lambda s, field=field: s.map_values(write(field)) for field in ("price", "size")))
 
 
 def test_a_reducer_keeps_a_value_in_a_default_argument() -> None:
-    planned(*(lambda s, n=n: s.group_by_key().reduce(lambda a, v, n=n: v) for n in (1, 2)))  # type: ignore[misc]
+    planned(*(lambda s, n=n: s.group_by_key().reduce(lambda a, v, n=n: v) for n in (1, 2)))
 
 
 STEPS: dict[str, Callable[[Any], Any]] = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,11 @@ def test_no_broker_is_believed_that_another_user_names(tmp_path: Path, monkeypat
 
 def test_a_file_where_a_folder_should_be_is_named_and_belongs_to_nobody_else(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("Not a folder.")
-    for make in (lambda: ownership.make_private(tmp_path / "file"), EmbeddedBroker(tmp_path / "file").start):
+    makes: list[Callable[[], object]] = [
+        lambda: ownership.make_private(tmp_path / "file"),
+        EmbeddedBroker(tmp_path / "file").start,
+    ]
+    for make in makes:
         with pytest.raises(SetupError, match=r"/file is a file, where a folder should be\. Move it away"):
             make()
     below = tmp_path / "file" / "a" / "b"

@@ -80,14 +80,18 @@ def passing() -> Topology:
 def test_what_is_no_time_or_no_headers_is_refused_before_it_is_sent(passing: Topology) -> None:
     with TopologyTestDriver(passing) as driver:
         topic = driver.create_input_topic("in")
-        for time in (1.5, "5", None, True):
+        times: list[Any] = [1.5, "5", None, True]
+        for time in times:
             with pytest.raises(StreamsError, match=r"cannot have the timestamp .*: give it whole milliseconds"):
                 topic.pipe_input("k", "v", time)
-        for headers in ((("a", "text"),), {"a": b"1"}, ((b"a", b"1"),)):
+        wrong: list[Any] = [(("a", "text"),), {"a": b"1"}, ((b"a", b"1"),)]
+        for headers in wrong:
             with pytest.raises(StreamsError, match="header"):
                 topic.pipe_input("k", "v", 0, headers)
         assert driver.create_output_topic("out").is_empty()
-        topic.pipe_input("k", "v", np.int64(7), [["a", b"1"]])
+        seven: Any = np.int64(7)
+        pairs: Any = [["a", b"1"]]
+        topic.pipe_input("k", "v", seven, pairs)
         assert driver.create_output_topic("out").read_record() == ("k", "v", 7, (("a", b"1"),))
 
 

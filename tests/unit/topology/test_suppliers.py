@@ -102,7 +102,7 @@ def test_a_class_is_not_called_where_it_is_given() -> None:
         (dict, "dict is not a "),
         (Pass(), "give the .* class itself, or a function that makes one"),
         (lambda limit: Pass(limit), r"called without arguments, and <lambda> takes \(limit\)\. Give a function that"),
-        (lambda: {}["no"], "its supplier raised KeyError: 'no'"),
+        (lambda: dict[str, int]()["no"], "its supplier raised KeyError: 'no'"),
     ],
 )
 def test_what_makes_no_processor_is_refused_where_it_is_given(place: str, supplier: Any, said: str) -> None:
