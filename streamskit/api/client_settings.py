@@ -49,15 +49,20 @@ SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 ADDRESSES = "host:port, such as 'localhost:9092', several with commas between them"
 """What an address of brokers is, as the object of a sentence."""
 
+NO_BROKER = "none"
+"""What stands in the place of an address in the config of a test driver, which needs no broker."""
+
 Value: TypeAlias = str | Secret
 
 
 def are_addresses(servers: str) -> bool:
-    """Whether a text names brokers, each with its port.
+    """Whether a text names brokers, each with its port, or says that there are none.
 
-    >>> are_addresses("one:9092, [::1]:9092"), are_addresses("localhost")
-    (True, False)
+    >>> are_addresses("one:9092, [::1]:9092"), are_addresses("none"), are_addresses("localhost")
+    (True, True, False)
     """
+    if servers == NO_BROKER:
+        return True
     parts = [server.strip().rpartition(":") for server in servers.split(",") if server.strip()]
     return bool(parts) and all(host and port.isdecimal() and int(port) <= LAST_PORT for host, _, port in parts)
 

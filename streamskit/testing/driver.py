@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
+from streamskit.api.client_settings import NO_BROKER
 from streamskit.api.headers import Headers, headers_of
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
@@ -105,7 +106,7 @@ class TopologyTestDriver:
         self.topology = check_topology(topology)
         if cache is None:
             cache = isinstance(config, StreamsConfig) and config.statestore_cache_max_bytes > 0
-        broker = None if isinstance(config, StreamsConfig) else "none:0"
+        broker = None if isinstance(config, StreamsConfig) else NO_BROKER
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
         self._queries: list[DriverQuery] = []

@@ -481,3 +481,7 @@ def test_the_page_on_configuration_has_a_row_for_each_key() -> None:
         if f"| `{key.name}` | `{key.kafka_name}` |" not in page or f"| {key.doc} |" not in page
     ]
     assert missing == []
+
+
+def test_a_config_for_a_test_driver_needs_no_broker() -> None:
+    assert StreamsConfig("app", "none").bootstrap_servers == "none"
