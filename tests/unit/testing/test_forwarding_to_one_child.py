@@ -3,7 +3,8 @@
 import pytest
 from pyspark.sql import functions as F
 
-from streamskit import FixedKeyProcessor, Record, Serdes, StreamsBuilder, TopologyTestDriver
+from streamskit import FixedKeyProcessor, Serdes, StreamsBuilder, TopologyTestDriver
+from streamskit.api.processor import FixedKeyRecord
 
 pytestmark = pytest.mark.spark
 
@@ -13,7 +14,7 @@ LONG = Serdes.long()
 class Route(FixedKeyProcessor):
     """Passes records on to the step that their key begins with, and to all steps where there is none."""
 
-    def process(self, record: Record) -> None:
+    def process(self, record: FixedKeyRecord) -> None:
         self.context.forward(record, {"s": "sums", "m": "most", "p": "plain"}.get(record.key[0]))
 
 
