@@ -42,7 +42,7 @@ SECRETS = (
 )  # fmt: skip
 """Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
 
-LAST_PORT = 65535
+LAST_PORT = 2**16 - 1
 
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 
@@ -63,8 +63,18 @@ def are_addresses(servers: str) -> bool:
     """
     if servers == NO_BROKER:
         return True
-    parts = [server.strip().rpartition(":") for server in servers.split(",") if server.strip()]
-    return bool(parts) and all(host and port.isdecimal() and int(port) <= LAST_PORT for host, _, port in parts)
+    parts = [server.strip() for server in servers.split(",") if server.strip()]
+    return bool(parts) and all(map(is_address, parts))
+
+
+def is_address(server: str) -> bool:
+    """Whether a text names one host and its port.
+
+    >>> is_address("127.0.0.1:8080"), is_address(":8080"), is_address("one:99999")
+    (True, False, False)
+    """
+    host, _, port = server.rpartition(":")
+    return bool(host) and port.isdecimal() and int(port) <= LAST_PORT
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from streamskit.api.client_settings import LAST_PORT
 from streamskit.broker import java_process, settings
 from streamskit.broker.base import Broker
 from streamskit.broker.java_process import BrokerLock, DataFolder, read_lock
@@ -24,7 +25,6 @@ log = logging.getLogger("streamskit.broker")
 
 START_SECONDS = 60.0
 PORT_ATTEMPTS = 3
-LAST_PORT = 2**16 - 1
 
 
 class EmbeddedBroker(Broker):

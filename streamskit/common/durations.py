@@ -2,7 +2,8 @@
 
 import re
 from datetime import timedelta
-from typing import TypeAlias
+from operator import index
+from typing import Any, SupportsIndex, TypeAlias
 
 Duration: TypeAlias = str | int | timedelta
 
@@ -53,6 +54,15 @@ def to_signed_milliseconds(duration: Duration, title: str = "duration") -> int:
     raise ValueError(
         f"{title} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
     )
+
+
+def whole_milliseconds(value: Any) -> int | None:
+    """Return a time in milliseconds as an int, also one of NumPy's; None for what is no whole number.
+
+    >>> whole_milliseconds(1500), whole_milliseconds("1500"), whole_milliseconds(True)
+    (1500, None, None)
+    """
+    return index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
 
 
 def _parse(text: str, title: str) -> int:

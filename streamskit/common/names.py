@@ -21,7 +21,8 @@ HUB_VARIABLE = "JUPYTERHUB_USER"
 KAFKAS_OWN = "__"
 """What the names of Kafka's own topics begin with."""
 
-NO_TOPICS_SIGNS = r"[^A-Za-z0-9._-]"
+TOPICS_SIGNS = r"A-Za-z0-9._-"
+NO_TOPICS_SIGNS = rf"[^{TOPICS_SIGNS}]"
 HUBS_SIGNS = r"[^A-Za-z0-9.]|\.(?=[0-9a-f]{2})"
 """What of a hub's user is spelled out: for Kafka, names that differ in a dot and an underscore only are the same."""
 
@@ -32,7 +33,7 @@ def is_topic_name(name: str) -> bool:
     >>> [is_topic_name(name) for name in ("trades-app", "", "..", "a/b")]
     [True, False, False, False]
     """
-    return re.fullmatch(r"[A-Za-z0-9._-]+", name) is not None and len(name) <= LONGEST_NAME and bool(name.strip("."))
+    return re.fullmatch(rf"[{TOPICS_SIGNS}]+", name) is not None and len(name) <= LONGEST_NAME and bool(name.strip("."))
 
 
 def check_application_id(application_id: str) -> str:

@@ -16,7 +16,7 @@ from streamskit.columns.user_functions import noting_users_lines_only
 from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
-from streamskit.execution.optimization_barrier import Chances
+from streamskit.execution.optimization_barrier import ComputedAhead
 from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of
 from streamskit.execution.partitioning import with_partitions, with_write_order
 from streamskit.execution.record_columns import RecordColumns, to_sink
@@ -93,12 +93,12 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
     """
     guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame), plan.tells_failures)
     outcomes: list[Outcome] = []
-    chances = Chances()
+    ahead = ComputedAhead()
     for decoded in inputs:
         node, record = decoded.source.node, decoded.record
         outcomes += guard.unread(decoded)
         for step in Steps(plan, guard).whole_frame_path(node) if len(inputs) == 1 else ():
-            frame, record = Steps(plan, guard, checkpoint, chances=chances).advance(frame, step, record, node)
+            frame, record = Steps(plan, guard, checkpoint, ahead=ahead).advance(frame, step, record, node)
             node = step
         if plan.native is not None:
             itself = record.key_bytes(node.key), record.value_bytes(node.value)
@@ -106,13 +106,13 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             if plan.keeps_partitions:
                 origin = replace(origin, partition=frame["partition"])
             guard = ErrorGuard(guard.handlers, origin)
-        outcomes += Steps(plan, guard, chances=chances).go_on(node, record)
+        outcomes += Steps(plan, guard, ahead=ahead).go_on(node, record)
     rows = rows_of(outcomes, plan)
     # There may be nothing to write, if the query exists only for records that fail, and none can.
     rows = rows or rows_of([_nothing(inputs[0].record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
     row = rows.alone if rows.is_alone else F.explode(rows.as_array())
-    frame = count_dropped(chances.added_to(frame), outcomes, plan)
+    frame = count_dropped(ahead.added_to(frame), outcomes, plan)
     return frame.select(row.alias("row")).where("row is not null").select("row.*")
 
 
@@ -130,8 +130,8 @@ def _with_operators(
     sinks with partitioners.
     """
     guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame))
-    chances = Chances()
-    outcomes = [Steps(plan, guard, chances=chances).arrive(decoded) for decoded in inputs]
+    ahead = ComputedAhead()
+    outcomes = [Steps(plan, guard, ahead=ahead).arrive(decoded) for decoded in inputs]
     unread = [guard.unread(decoded) for decoded in inputs]
     alternatives = [
         either([rows_of(one, plan), rows_of(other, plan)]) for one, other in zip(outcomes, unread, strict=True)
@@ -140,7 +140,7 @@ def _with_operators(
         clock = row_struct(CLOCK, key=frame["key"], timestamp=frame["timestamp"])
         alternatives.append(Rows.of(F.when(frame["topic"] == CLOCK_TOPIC, clock)))
     rows = _beginning(plan, frame, inputs, either(alternatives))
-    frame = count_dropped(chances.added_to(frame), [outcome for each in outcomes for outcome in each], plan)
+    frame = count_dropped(ahead.added_to(frame), [outcome for each in outcomes for outcome in each], plan)
     frame = with_order(plan, frame, rows, tasks)
     finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks, runs)
     if plan.uses_wall_clock or _has_beginnings(plan) or plan.runs_in_real_time:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from streamskit.columns import user_functions
 from streamskit.execution.dead_letters import RecordOrigin
 from streamskit.execution.error_guard import ErrorGuard
-from streamskit.execution.optimization_barrier import Chances, materialize_records_once
+from streamskit.execution.optimization_barrier import ComputedAhead, materialize_records_once
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, of_rows, rows_of
 from streamskit.execution.record_columns import Datum, RecordColumns, sure, without_row_time
 from streamskit.execution.row_format import AT_ONCE, FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
@@ -57,11 +57,11 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
     }
     frame, records = materialize_records_once(frame, results)
     outcomes: list[Outcome] = []
-    chances = Chances()
+    ahead = ComputedAhead()
     rows: dict[int, Rows] = {}
     looked = looked_into(plan)
     for number, record in records.items():
-        steps = Steps(plan, guard, chances=replace(chances, condition=_is_of(frame, number)))
+        steps = Steps(plan, guard, ahead=replace(ahead, condition=_is_of(frame, number)))
         if number in looked:
             steps = replace(steps, gets="all but lookups")
             at_once = replace(steps, gets="lookups").go_on(nodes[number], record)
@@ -71,9 +71,9 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
         rows[number] = either([rows_of(made, plan), *_updates_of_own_stores(plan, nodes[number], frame)])
     for number, node in nodes.items():
         if isinstance(node, Process):
-            made, rows[number] = _forwarded(plan, guard, node, frame, number, chances)
+            made, rows[number] = _forwarded(plan, guard, node, frame, number, ahead)
             outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
-    return count_dropped(chances.added_to(frame), outcomes, plan), rows
+    return count_dropped(ahead.added_to(frame), outcomes, plan), rows
 
 
 def _results_of(frame: DataFrame, number: int) -> dict[str, Column]:
@@ -161,14 +161,14 @@ def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column
 
 
 def _forwarded(
-    plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame, number: int, chances: Chances
+    plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame, number: int, ahead: ComputedAhead
 ) -> tuple[list[Outcome], Rows]:
     """Return what a result of a group of processors becomes: one that was forwarded, or an update of a store.
 
     `frame` has the columns of `row_format.NAMES`; `other` is one byte that says which of these the result is.
     """
     results, group = _results_of(frame, number), plan.groups[node.name]
-    chances = replace(chances, condition=_is_of(frame, number))
+    ahead = replace(ahead, condition=_is_of(frame, number))
     ports = outputs(group, plan)
     logged = [store for store in group.stores if has_changelog(node, store)]
     several = len(ports) + len(logged) + len(changed_tables(group, plan)) > 1
@@ -184,7 +184,7 @@ def _forwarded(
     outcomes: list[Outcome] = []
     alternatives = []
     for place, port in enumerate(ports):
-        record, steps = taken(place, port.key, port.value), Steps(plan, guard, chances=chances)
+        record, steps = taken(place, port.key, port.value), Steps(plan, guard, ahead=ahead)
         if port.handover:
             made = [steps.hand_over(port.processor, record, port.handover)]
         else:
@@ -192,7 +192,7 @@ def _forwarded(
         outcomes += made
         alternatives.append(rows_of(made, plan))
     for place, table in enumerate(changed_tables(group, plan), len(ports) + len(logged)):
-        made = Steps(plan, guard, chances=chances).store_changed(table, taken(place, table.key, table.value))
+        made = Steps(plan, guard, ahead=ahead).store_changed(table, taken(place, table.key, table.value))
         outcomes += made
         alternatives.append(rows_of(made, plan))
     for place, store in enumerate(logged, len(ports)):

@@ -81,11 +81,11 @@ def _typed(datum: Datum, column: Column) -> Datum:
     return replace(datum, typed=column)
 
 
-# ---- what chance decides ---------------------------------------------------------------------------------------------
+# ---- computed ahead --------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Chances:
+class ComputedAhead:
     """Columns that a frame computes before what uses them: those that chance decides, and long ones.
 
     Kafka Streams calls a function once for each record; `F.rand()` would give each consumer of a record something else.
@@ -109,9 +109,10 @@ class Chances:
         return made
 
     def _datum(self, datum: Datum, record: RecordColumns) -> Datum:
-        if is_by_chance(datum.typed):
+        text = _text(datum.typed)
+        if BY_CHANCE.search(text) is not None:
             return Datum(self._add(datum.typed, record))
-        if is_long(datum.typed):
+        if len(text) > LONG:
             datum = replace(datum, typed=self._add(datum.typed, record))
         if datum.raw is not None and is_long(datum.raw):
             datum = replace(datum, raw=self._add(datum.raw, record))
@@ -134,7 +135,7 @@ class Chances:
         return F.col(name)
 
     def added_to(self, frame: DataFrame) -> DataFrame:
-        """Return the frame of the records, with any columns, and with those of chance since the last call."""
+        """Return the frame of the records, with any columns, and with those computed ahead since the last call."""
         for name, column in self._columns.items():  # one may be made of those before
             frame = materialize_once(frame.drop("once"), column.alias(name))
         self._columns.clear()

@@ -11,7 +11,7 @@ from streamskit.common.errors import TopologyError
 from streamskit.execution.dead_letters import GivenRecord
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import HEADERS, aggregate
-from streamskit.execution.optimization_barrier import Chances, is_by_chance
+from streamskit.execution.optimization_barrier import ComputedAhead, is_by_chance
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
 from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
 from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writable
@@ -57,7 +57,7 @@ class Steps:
     """Which steps get a table's update: lookups get it at once, the others when the cache has merged it."""
     is_open: bool = False
     """Whether the update is of a window emitted on close: then table joins keep the row and emit nothing."""
-    chances: Chances | None = None
+    ahead: ComputedAhead | None = None
     """What the frame of the records has to compute ahead; None for the elements of an array."""
 
     # ---- where a record begins ---------------------------------------------------------------------------------------
@@ -224,12 +224,12 @@ class Steps:
     def _made(self, node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
         """Return what a step without state makes of a record, the same for all that follows."""
         made = transform(node, record, parent)
-        if self.chances is None:
+        if self.ahead is None:
             return made
         if isinstance(node, Branch) and made.condition is not None and is_by_chance(made.condition):
             number = branch_number(node, record, parent, len(node.predicates))
-            return record.where(self.chances.branch(parent.name, record, number) == node.index)
-        return self.chances.taken_once(record, made)
+            return record.where(self.ahead.branch(parent.name, record, number) == node.index)
+        return self.ahead.taken_once(record, made)
 
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
         elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
@@ -237,7 +237,7 @@ class Steps:
             Flatten(
                 record.where_if(elements.succeeded),
                 elements.result,
-                lambda element: replace(self, chances=None).go_on(node, one_of_many(record, element)),
+                lambda element: replace(self, ahead=None).go_on(node, one_of_many(record, element)),
             ),
             *elements.failures,
         ]
@@ -364,7 +364,7 @@ class Steps:
         if not node.flattens:
             made = self.guard.attempt(node, record, parent, lambda: self._made(node, record, parent))
             after = made.result.where_if(made.succeeded)
-            return frame if self.chances is None else self.chances.added_to(frame), after
+            return frame if self.ahead is None else self.ahead.added_to(frame), after
         elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
         kept = _where_kept(frame, record.where_if(elements.succeeded))
         flat = kept.select(

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from streamskit.api.processor import LATEST_TIME
+from streamskit.common.durations import whole_milliseconds
 from streamskit.common.errors import StreamsError
 from streamskit.state.stores import Store, ValueAndTimestamp
 
@@ -111,10 +111,7 @@ class StateStore:
 
 def _milliseconds(store: str, argument: str, time: Any, earliest: int) -> int:
     """Return a time as an int, also one of NumPy's."""
-    if type(time) is int:
-        number: int | None = time
-    else:
-        number = index(time) if isinstance(time, SupportsIndex) and not isinstance(time, bool) else None
+    number: int | None = time if type(time) is int else whole_milliseconds(time)
     if number is None or not earliest <= number <= LATEST_TIME:
         raise StreamsError(
             f"Store '{store}': {argument} is {time!r}, and has to be a whole number of milliseconds since 1970, as "

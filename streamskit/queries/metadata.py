@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from streamskit.api.client_settings import is_address
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 
@@ -21,9 +22,10 @@ class HostInfo(NamedTuple):
         Raises:
             StreamsError: the text is not a host and a port.
         """
-        host, colon, port = server.removeprefix("http://").rpartition(":")
-        if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        address = server.removeprefix("http://")
+        if not is_address(address):
             raise StreamsError(f"application_server='{server}' names no host and port: write \"127.0.0.1:8080\".")
+        host, _, port = address.rpartition(":")
         return cls(host.strip("[]"), int(port))
 
     def __str__(self) -> str:

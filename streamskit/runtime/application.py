@@ -24,9 +24,9 @@ from streamskit.environment.spark_processes import let_workers_import
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
 from streamskit.kafka.topics import TopicExtent, TopicIdentity
-from streamskit.planning.plan import Plan, is_readable, is_whole
+from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
-from streamskit.queries import LocalStore, Replica, local_store
+from streamskit.queries import LocalStore, Replica
 from streamskit.queries.group.shutdown import shut_down_instances
 from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
@@ -59,7 +59,7 @@ from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, matched, widened
 from streamskit.runtime.topic_watch import TopicWatch
-from streamskit.runtime.topics import ApplicationTopics, catalogue, ever_made, filled_stores, side_effects
+from streamskit.runtime.topics import ApplicationTopics, catalogue, ever_made, filled_stores, local_stores, side_effects
 from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
@@ -128,10 +128,7 @@ class Application:
 
     def _build_stores(self, server: QueryServer | None) -> None:
         """Create the queryable stores and what fills them: a replica of all, or an instance with a share of them."""
-        self.stores = {
-            store.name: local_store(store, is_global=is_whole(self.topology, store))
-            for store in self.topology.stores.values() if is_readable(store)
-        }  # fmt: skip
+        self.stores = local_stores(self.topology)
         self.changelogs: dict[str, list[LocalStore]] = {
             topic: [self.stores[store] for store in stores]
             for topic, stores in filled_stores(self.topology, self.plans).items()

@@ -14,9 +14,9 @@ from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import list_topics, unseen
 from streamskit.planning import planner
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.plan import Plan, is_readable, is_whole
 from streamskit.planning.planned_operators import operator_input
-from streamskit.queries import Catalogue, QueryableStore
+from streamskit.queries import Catalogue, LocalStore, QueryableStore, local_store
 from streamskit.runtime.co_partitioning import Meeting
 from streamskit.state.stores import Store
 from streamskit.topology import Topology
@@ -51,6 +51,12 @@ def global_tables(topology: Topology) -> dict[str, list[GlobalTableSource]]:
             for topic in topology[node.parents[0]].topic_names:
                 found.setdefault(topic, []).append(node)
     return found
+
+
+def local_stores(topology: Topology) -> dict[str, LocalStore]:
+    """Return an empty local copy of each store that can be queried, by its name."""
+    readable = (store for store in topology.stores.values() if is_readable(store))
+    return {store.name: local_store(store, is_global=is_whole(topology, store)) for store in readable}
 
 
 def ever_made(topology: Topology, application_id: str, options: QueryOptions) -> list[str]:

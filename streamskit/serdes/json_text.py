@@ -49,7 +49,7 @@ class JsonSerde(Serde):
             return None
         try:
             fitting = _fitting(self.schema)(value)
-            return (_with_decimals if _has_decimals(self.schema) else _text)(fitting).encode()
+            return (_text if _to_decimals(self.schema) is None else _with_decimals)(fitting).encode()
         except (TypeError, ValueError, RecursionError) as wrong:
             raise self.cannot_write(value, wrong) from None
 
@@ -127,15 +127,14 @@ def _with_decimals(value: Any) -> str:
 
 
 @cache
-def _has_decimals(schema: str) -> bool:
+def _to_decimals(schema: str) -> Change | None:
     data_type = ddl.parsed(schema)
-    return data_type is not None and to_decimals(data_type) is not None
+    return None if data_type is None else to_decimals(data_type)
 
 
 @cache
 def _reader(schema: str) -> Callable[[str], Any]:
-    data_type = ddl.parsed(schema)
-    change = None if data_type is None else to_decimals(data_type)
+    change = _to_decimals(schema)
     if change is None:
         return json.loads
 

@@ -5,8 +5,7 @@ from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from operator import index
-from typing import Any, NamedTuple, Protocol, Self, SupportsIndex, Unpack
+from typing import Any, NamedTuple, Protocol, Self, Unpack
 from weakref import WeakSet
 
 from pyspark.sql import SparkSession
@@ -14,21 +13,21 @@ from pyspark.sql import SparkSession
 from streamskit.api.client_settings import NO_BROKER
 from streamskit.api.headers import Headers, headers_of
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
-from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.durations import Duration, to_milliseconds, whole_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.environment.spark_processes import is_local
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable, is_whole
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable
 from streamskit.planning.planner import plan, punctuates_by_stream_time
-from streamskit.queries import LocalStore, local_store
+from streamskit.queries import LocalStore
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.global_records import GlobalRecords
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.query import query_options
-from streamskit.runtime.topics import changelogs, global_tables, side_effects
+from streamskit.runtime.topics import changelogs, global_tables, local_stores, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
@@ -132,7 +131,7 @@ class TopologyTestDriver:
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
         self._unread = _unread_tables(topology, self._plans)
-        self._global_topics = {*_topics_of_global_tables(topology), *filled_by_processors(topology)}
+        self._global_topics = _global_topics(topology)
         self._global_records = GlobalRecords(topology, self._plans, config.handlers)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
@@ -140,10 +139,7 @@ class TopologyTestDriver:
         self._queued = self._internal - {topic for plan_ in self._plans for topic in plan_.handovers.values()}
         self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
         self._dropped: Counter[str] = Counter()
-        self._stores = {
-            store.name: local_store(store, is_global=is_whole(topology, store))
-            for store in topology.stores.values() if is_readable(store)
-        }  # fmt: skip
+        self._stores = local_stores(topology)
         self._filled = {
             topic: [FilledStore(node, config.application_id, self._stores[store.name])
                     for node in filling for store in node.stores]
@@ -407,10 +403,10 @@ class TopologyTestDriver:
         self._outputs[record.topic].append(record)
 
 
-def _topics_of_global_tables(topology: Topology) -> set[str]:
-    """Return the topics of all global tables, with and without a store that can be queried."""
-    tables = of_kind(GlobalTableSource, topology.nodes.values())
-    return {topic for node in tables for topic in topology[node.parents[0]].topic_names}
+def _global_topics(topology: Topology) -> set[str]:
+    """Return the topics of global tables and global stores, also of those that nobody can query."""
+    nodes = (node for node in topology.nodes.values() if node.is_global)
+    return {topic for node in nodes for topic in topology[node.parents[0]].topic_names}
 
 
 def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[GlobalTableSource]]:
@@ -487,11 +483,11 @@ class TestInputTopic:
 
 def _whole(timestamp: Any) -> int:
     """Return a timestamp; one before 1970 is left to the source's timestamp extractor."""
-    if not isinstance(timestamp, SupportsIndex) or isinstance(timestamp, bool):
+    if (whole := whole_milliseconds(timestamp)) is None:
         raise StreamsError(
             f"A record cannot have the timestamp {timestamp!r}: give it whole milliseconds since 1970, an int."
         )
-    return index(timestamp)
+    return whole
 
 
 class TestOutputTopic:

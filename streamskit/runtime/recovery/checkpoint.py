@@ -264,14 +264,11 @@ class Checkpoint:
             StreamsError: a file to be changed cannot be read.
         """
         planned = self._planned_file()
+        added = {topic: {str(number): offset for number, offset in each.items()} for topic, each in starts.items()}
         for file in [*([] if planned is None else [planned]), *self._start_files()]:
             lines = self._lines(file)
             for index, said in enumerate(map(_topics, lines)):
                 if said is not None:
-                    added = {
-                        topic: {str(number): offset for number, offset in each.items()}
-                        for topic, each in starts.items()
-                    }
                     lines[index] = _spelled(said | {topic: said.get(topic, {}) | each for topic, each in added.items()})
                     break
             _write(file, lines)
