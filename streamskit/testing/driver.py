@@ -154,6 +154,9 @@ class TopologyTestDriver:
         self._timed = [query for query in self._queries if is_one_task and punctuates_by_stream_time(query.plan)]
         self._stream_time = -1
 
+    def __repr__(self) -> str:
+        return f"<TopologyTestDriver of {len(self.topology.nodes)} nodes>"
+
     def __enter__(self) -> Self:
         return self
 

@@ -20,7 +20,8 @@ class Topology(Wiring):
     """
 
     def __repr__(self) -> str:
-        return f"<Topology of {len(self.nodes)} nodes in {len(self.sub_topologies())} sub-topologies>"
+        parts = len(self.sub_topologies())
+        return f"<Topology of {len(self.nodes)} nodes in {parts} sub-topolog{'y' if parts == 1 else 'ies'}>"
 
     def __getitem__(self, name: str) -> Node:
         return self.nodes[name]
