@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from streamskit.operators.bytes_stores import BytesKeyValueStore
+from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
@@ -98,15 +99,18 @@ class SubscriptionSendOperator(Operator):
         left: whether left rows without a partner have a result.
         tells_old: whether updates carry the previous value, and `record.extra` has both foreign keys, as
             `change_from_bytes` reads them; otherwise both come from the row that is kept here.
+        retention: for how long rows of a windowed left table can be looked up.
     """
 
     name: str
     store: str
     left: bool = False
     tells_old: bool = False
+    retention: RowRetention | None = None
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        rows, forward, drop = BytesKeyValueStore(context.table(self.store)), context.forward, context.drop
+        rows = rows_of_table(context, self.store, self.retention)
+        forward, drop = context.forward, context.drop
         left, tells_old = self.left, self.tells_old
 
         def process(side: int, record: OperatorRecord) -> None:
@@ -164,13 +168,15 @@ class SubscriptionJoinOperator(Operator):
     Args:
         name: the node's name.
         left: whether left rows without a partner have a result.
+        retention: for how long rows of a windowed right table can be looked up.
     """
 
     name: str
     left: bool
+    retention: RowRetention | None = None
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        rows = BytesKeyValueStore(context.table(f"{self.name}/rows"))
+        rows = rows_of_table(context, f"{self.name}/rows", self.retention)
         subscribers = BytesKeyValueStore(context.table(f"{self.name}/subscribers"))
         subscribe, notify = self._subscribe(context, rows, subscribers), _notify(context, rows, subscribers)
         return lambda side, record: notify(record) if side else subscribe(record)
@@ -243,14 +249,17 @@ class ResponseJoinOperator(Operator):
         name: the node's name.
         store: the table of left rows that `SubscriptionSendOperator` keeps, in the same task.
         left: whether left rows without a partner have a result.
+        retention: as there; the response to a row that is too old is dropped.
     """
 
     name: str
     store: str
     left: bool
+    retention: RowRetention | None = None
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        rows, forward, drop = BytesKeyValueStore(context.table(self.store)), context.forward, context.drop
+        rows = rows_of_table(context, self.store, self.retention)
+        forward, drop = context.forward, context.drop
 
         def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record

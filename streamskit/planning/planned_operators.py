@@ -317,12 +317,15 @@ def _(node: ForeignKeyStep, nodes: list[Node], name: str, plan: Plan) -> Planned
     join = node.join
     if join is None:
         raise TopologyError(f"{node.name}: a foreign-key join without its join.")
-    rows = f"{join.name}-rows"
+    rows, table = f"{join.name}-rows", plan.topology[plan.topology[join.name].parents[0]]
+    retention = _row_retention(table, plan)
     if node.role == "register":
-        tells_old = takes_old_values(node, plan.topology[node.parents[0]], plan.topology)
-        send = operators.SubscriptionSendOperator(name, rows, join.left, tells_old)
+        tells_old = takes_old_values(node, table, plan.topology)
+        send = operators.SubscriptionSendOperator(name, rows, join.left, tells_old, retention)
         return PlannedOperator(send, node, shared_table=rows)
     if node.role == "resolve":
-        return PlannedOperator(operators.ResponseJoinOperator(name, rows, join.left), node, shared_table=rows)
+        resolve = operators.ResponseJoinOperator(name, rows, join.left, retention)
+        return PlannedOperator(resolve, node, shared_table=rows)
     notifier = next(step for step in of_kind(ForeignKeyStep, nodes) if step.role == "notify")
-    return PlannedOperator(operators.SubscriptionJoinOperator(name, join.left), notifier)
+    retention = _row_retention(plan.topology[notifier.parents[0]], plan)
+    return PlannedOperator(operators.SubscriptionJoinOperator(name, join.left, retention), notifier)

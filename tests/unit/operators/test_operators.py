@@ -15,6 +15,7 @@ from streamskit.operators import (
     Output,
     PartitionTimeOperator,
     ResponseJoinOperator,
+    RowRetention,
     SessionAggregateOperator,
     SourceRecord,
     StreamJoinOperator,
@@ -308,6 +309,23 @@ def test_a_left_foreign_key_join_has_a_result_for_every_order() -> None:
     assert not order(b"o1", None, None, 8)
     assert order(b"o2", b"1", None, 9) == [(b"o2", b"1", None)]
     assert task.dropped == 0
+
+
+def test_a_foreign_key_join_of_a_windowed_table_responds_only_to_windows_that_are_still_kept() -> None:
+    retention = RowRetention(15, is_session=False)
+    send = SubscriptionSendOperator("register", "counts", retention=retention)
+    answer, resolve = (
+        SubscriptionJoinOperator("answer", False),
+        ResponseJoinOperator("resolve", "counts", False, retention),
+    )
+    task = Harness([send, answer, resolve])
+    for start in (0, 10, 20):
+        for message in task.give(0, 0, record(b"a" + start.to_bytes(8, "big"), b"1", start, extra=b"k1")):
+            task.give(1, 0, record(message.key, message.value, start))
+    responses = task.give(1, 1, record(b"k1", b"right", 30))
+    results = [out for each in responses for out in task.give(2, 0, record(each.key, each.value, 30))]
+    assert [int.from_bytes(out.key[1:], "big") for out in results] == [10, 20]
+    assert task.dropped == 1
 
 
 def test_an_inner_foreign_key_join_drops_an_order_that_never_had_a_customer() -> None:
