@@ -7,7 +7,7 @@ from streamskit.api.windows import AnyWindows, SessionWindows
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_stores import BytesKeyValueStore
 from streamskit.operators.paged_state import Entry
-from streamskit.operators.records import NO_SOURCE, OperatorRecord
+from streamskit.operators.records import NO_SOURCE, OperatorRecord, iterable
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
 CONTEXT_BYTES = 20
@@ -150,7 +150,8 @@ class _SuppressionBuffer:
 
 
 def _size(key: bytes, update: tuple[Any, ...]) -> int:
-    """Return how many bytes Kafka Streams counts for an update, apart from its topic's name and its headers."""
-    value, old, before = update[:3]
+    """Return how many bytes Kafka Streams counts for an update, apart from its topic's name."""
+    value, old, before, _, headers = update[:5]
     values = len(value or b"") + len(before or b"") + (0 if old is before else len(old or b""))
-    return 8 + len(key) + values + CONTEXT_BYTES
+    named = sum(len(header["key"]) + len(header["value"] or b"") for header in iterable(headers))
+    return 8 + len(key) + values + named + CONTEXT_BYTES

@@ -222,6 +222,16 @@ def test_a_suppress_buffer_counts_bytes_as_kafka_streams_does() -> None:
     assert [each.key for each in task.give(0, 0, record(b"b", b"abcd", 3))] == [b"a"]
 
 
+def test_a_suppress_buffer_counts_the_bytes_of_headers_and_forgets_them_with_the_record() -> None:
+    task = Harness([SuppressOperator("held", None, 1000, max_bytes=2 * (8 + 1 + 3 + 20) + 4, emit_early=True)])
+    large = record(b"a", b"abc", 1)._replace(headers=[{"key": "h", "value": b"123"}])
+    assert not task.give(0, 0, large)
+    assert not task.give(0, 0, record(b"b", b"abc", 2))
+    larger = record(b"b", b"abc", 3)._replace(headers=[{"key": "h", "value": None}])
+    assert [each.key for each in task.give(0, 0, larger)] == [b"a"]
+    assert not task.give(0, 0, record(b"c", b"abc", 4))
+
+
 # ---- tables and joins ------------------------------------------------------------------------------------------------
 
 
