@@ -291,9 +291,9 @@ class Application:
     def _start_query(self, topics: KafkaTopics, plan_: Plan) -> None:
         folder = self.config.folder / plan_.name
 
-        def start(producers: str) -> StreamingQuery:
+        def start(producers: str, goes_on: bool) -> StreamingQuery:
             now = next(each for each in self.plans if each.name == plan_.name)  # it may read more topics by now
-            return topics.start(now, folder, producers)
+            return topics.start(now, folder, producers, goes_on)
 
         try:
             self.supervisor.watch(RunningQuery(plan_, start, folder))

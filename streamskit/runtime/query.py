@@ -52,19 +52,20 @@ class RunningQuery:
 
     Args:
         plan: what to run.
-        start: starts a Spark query for it; takes the name of its producers.
+        start: starts a Spark query for it; takes the name of its producers, and whether its processors stay as they
+            are.
         checkpoint: the folder where Spark notes what is done.
 
     Mirrors the stream thread of Kafka Streams: what fails, and is replaced.
     """
 
-    def __init__(self, plan: Plan, start: Callable[[str], StreamingQuery], checkpoint: Path) -> None:
+    def __init__(self, plan: Plan, start: Callable[[str, bool], StreamingQuery], checkpoint: Path) -> None:
         self.plan, self.checkpoint = plan, checkpoint
         self.restarts = 0
         self.last_failure: StreamsError | None = None
         self._start = start
         self._interrupted: StreamsError | None = None
-        self.query = self._begin()
+        self.query = self._begin(goes_on=False)
         self.metrics = Metrics(self.query, plan)
         self._wait, self._batches_then = FIRST_WAIT, 0
         self._progress, self._told = Progress({}), (-1, "")
@@ -73,11 +74,12 @@ class RunningQuery:
         """Run the plan again, after its Spark query has ended.
 
         Args:
-            counts: whether to count it among the `restarts`, which indicate trouble.
+            counts: whether to count it among the `restarts`, which indicate trouble. One that does not count, as after
+                a pause, leaves processors as they are.
         """
         self.restarts += counts
         self.close_producers()
-        self.query = self._begin()
+        self.query = self._begin(goes_on=not counts)
         self.metrics.follow(self.query)
 
     def stop(self, finish: float = 0.0) -> None:
@@ -155,10 +157,10 @@ class RunningQuery:
         why, self._interrupted = self._interrupted, None
         return why
 
-    def _begin(self) -> StreamingQuery:
+    def _begin(self, goes_on: bool) -> StreamingQuery:
         # Spark caches producers, which cache a topic's metadata: it may be outdated, so use a new name each time.
         self._producers = f"{self.plan.application_id}-{self.plan.name}-{uuid.uuid4()}"
-        return self._start(self._producers)
+        return self._start(self._producers, goes_on)
 
     def heed_time(self, failure: Exception) -> None:
         """From the next run on, take fewer records per micro-batch if this one took too long for a transaction.

@@ -80,6 +80,9 @@ PRODUCER = {
 It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`.
 """
 
+LARGEST_CALL = 32 * 1024 * 1024
+"""The most bytes of a record that travels to a function: as many as Kafka's producer holds (`buffer.memory`)."""
+
 StartingOffsets = Mapping[str, Mapping[int, int]]
 """By topic and partition, where to begin."""
 
@@ -136,13 +139,14 @@ class KafkaTopics:
             reader = reader.option("kafka.isolation.level", "read_committed")
         return reader.load()
 
-    def start(self, plan: Plan, checkpoint: Path, producers: str) -> StreamingQuery:
+    def start(self, plan: Plan, checkpoint: Path, producers: str, goes_on: bool = False) -> StreamingQuery:
         """Start the query of a plan.
 
         Args:
             plan: the sub-topology to run.
             checkpoint: the folder where Spark notes what is done.
             producers: the `client.id` of its producers, where they write no transactions.
+            goes_on: whether its processors stay as they are, because the query was ended only to go on.
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint, producers)
@@ -151,7 +155,7 @@ class KafkaTopics:
         begin = {} if kept.has_begun else starting_offsets(self.config, plan)
         if kept.has_begun:
             self._follow(plan, kept)
-        runs, tasks = kept.begin_run(plan.runs_in_real_time), plan.tasks(self.partitions)
+        runs, tasks = kept.begin_run(plan.runs_in_real_time, goes_on), plan.tasks(self.partitions)
         if plan.runs_in_real_time:
             limits = BatchLimits(None)
             mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}
@@ -259,7 +263,7 @@ class KafkaTopics:
             PRODUCER
             | (IN_REAL_TIME if plan.runs_in_real_time else {})
             | told
-            | {"kafka.max.request.size": str(plan.options.handlers.max_request_size), "windowed": windowed}
+            | {"kafka.max.request.size": str(_largest_request(plan)), "windowed": windowed}
         )
         transactions = Transactions(plan, producer, java_text(self.config.connection, "consumer"))
         if self.config.exactly_once:
@@ -305,6 +309,12 @@ def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | N
             asked = [topic for topic in each.topics if new is None or topic in new]
             times |= dict.fromkeys(asked, now - reset.milliseconds if reset.milliseconds else END_OF_TIME)
     return first_from(config.connection, times) if times else {}
+
+
+def _largest_request(plan: Plan) -> int:
+    """Return the limit of a plan's producer, which must not keep a record that was read from a function."""
+    limit = plan.options.handlers.max_request_size
+    return max(limit, LARGEST_CALL) if plan.side_effects else limit
 
 
 def _rules_of(config: Mapping[str, str]) -> TopicRules:

@@ -287,7 +287,8 @@ class KafkaStreams:
         """Process nothing more until `resume`; stores can be queried meanwhile, and the state stays RUNNING.
 
         A micro-batch that is under way is finished first, if that takes no more than ten seconds. No punctuation comes
-        while the application is paused. A new `KafkaStreams` of a closed application does not start paused.
+        while the application is paused, and processors stay as they are: `init` is not called again. A new
+        `KafkaStreams` of a closed application does not start paused.
 
         Raises:
             StreamsError: it does not run, or not yet.

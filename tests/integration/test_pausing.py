@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from streamskit import Serdes, StreamsBuilder, StreamsError
+from streamskit import Processor, ProcessorContext, Record, Serdes, StreamsBuilder, StreamsError
 from streamskit.broker import Broker
 from tests.integration.conftest import Run
 
@@ -43,6 +43,32 @@ def test_a_paused_application_processes_nothing_answers_queries_and_goes_on_wher
         11,
     ]
     assert list(streams.metrics()["restarts"]) == [0]
+
+
+class Numbering(Processor):
+    """Numbers the records since `init`."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context, self.seen = context, 0
+
+    def process(self, record: Record) -> None:
+        self.seen += 1
+        self.context.forward(record.with_value(self.seen))
+
+
+def test_a_pause_leaves_processors_and_their_fields_as_they_are(broker: Broker, name: str, run: Run) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    builder = StreamsBuilder()
+    numbered = builder.stream(f"{name}-in", value=Serdes.long()).process(Numbering, value=Serdes.long())
+    numbered.to(f"{name}-out")
+    streams = run(builder.build())
+    broker.produce(f"{name}-in", [("a", 7), ("a", 7)])
+    streams.await_processed("120 seconds")
+    streams.pause()
+    streams.resume()
+    broker.produce(f"{name}-in", [("a", 7)])
+    streams.await_processed("120 seconds")
+    assert list(broker.consume(f"{name}-out", value=Serdes.long())["value"]) == [1, 2, 3]
 
 
 def test_a_paused_application_can_be_closed_and_one_that_does_not_run_cannot_be_paused(

@@ -147,13 +147,14 @@ class Checkpoint:
                 if settled != said:
                     _write(note, settled)
 
-    def begin_run(self, in_real_time: bool = False) -> list[int]:
+    def begin_run(self, in_real_time: bool = False, goes_on: bool = False) -> list[int]:
         """Note that the query starts, and return the numbers of the micro-batches with which its runs began.
 
         A micro-batch that was begun but not done belongs to the run that began it; this run begins with the next one.
 
         Args:
             in_real_time: whether it runs in Spark's real-time mode.
+            goes_on: whether the last run goes on, as after a pause, rather than that a new one begins.
 
         Raises:
             StreamsError: the file that says so is damaged.
@@ -166,7 +167,7 @@ class Checkpoint:
             write_file(self.folder / FIRST_BATCH, "")
         file, first = self.folder / "runs", self.last_begun + 1
         known: list[int] = json.loads(self._lines(file)[0]) if file.exists() else []
-        runs = sorted({0, *known, first})[-2:]
+        runs = known if goes_on and known else sorted({0, *known, first})[-2:]
         if runs != known:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write(file, [json.dumps(runs)])

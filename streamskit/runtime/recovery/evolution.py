@@ -48,6 +48,8 @@ def check(
         name = next(iter(changed))
         raise other_partitions(application_id, name, now[name].reads, before[name].tasks, now[name].tasks)
     said = "; ".join(f"sub-topology {name} {', and '.join(found)}" for name, found in changed.items())
+    if all(_has_other_settings(before[name], now[name], read) for name in changed):
+        raise _other_settings(application_id, folder, said)
     raise StreamsError(
         f"The topology of '{application_id}' has changed, and what is kept in {folder} no longer matches it: "
         f"{said}. Run the old topology again, or begin anew with this one: clean_up() forgets what was kept, and the "
@@ -76,6 +78,29 @@ def other_partitions(application_id: str, name: str, topics: list[str], before: 
         "clean_up(); the next start reads the topics from their first records. Records of one key from before and "
         "after are in different partitions, though: put repartition() in front of the first step with state, so that "
         "they meet, or copy the records into a new topic and read that."
+    )
+
+
+def _other_settings(application_id: str, folder: Path, said: str) -> StreamsError:
+    """Return the error for state that Spark's own operators kept and Python would keep now, or the other way round."""
+    return StreamsError(
+        f"'{application_id}' has the same steps as before, but a changed setting moves their state from Spark's own "
+        f"operators to Python, or back, and neither reads the state of the other. What is kept in {folder} no longer "
+        f"matches: {said}. With a record cache, or in real-time mode, Spark's own operators count; otherwise Python "
+        "does. Did statestore_cache_max_bytes, real_time, an exception handler or with_caching_disabled() change? Set "
+        "it as it was, or begin anew: clean_up() forgets what was kept, and the next start reads the topics from their "
+        "first records."
+    )
+
+
+def _has_other_settings(before: QueryPrint, now: QueryPrint, read: Collection[str]) -> bool:
+    """Whether the same steps keep their state, some of them in Spark's own operators before or now, but not both."""
+    pairs = [*zip(before.operators, now.operators, strict=False)]
+    return (
+        len(before.operators) == len(now.operators)
+        and all(one.is_of_same_step(other) for one, other in pairs)
+        and any(one.in_python != other.in_python for one, other in pairs)
+        and not any(changes(before, replace(now, operators=before.operators), read))
     )
 
 

@@ -21,6 +21,9 @@ FILE = "topology.json"
 VERSION = 2
 """The version of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
 
+BY_SPARK = " by Spark"
+"""What follows the kind of an operator of Spark's own."""
+
 RENAMED = {
     "Fold": "Aggregate",
     "CogroupFold": "CogroupAggregate",
@@ -47,6 +50,11 @@ class OperatorPrint:
     def is_same(self, other: "OperatorPrint") -> bool:
         """Whether both operators have the same state."""
         return replace(self, name="") == replace(other, name="") and (self.name == other.name or not self.in_python)
+
+    def is_of_same_step(self, other: "OperatorPrint") -> bool:
+        """Whether both are the same step of a program, whoever keeps its state."""
+        kinds = {each.kind.partition(BY_SPARK)[0] for each in (self, other)}
+        return len(kinds) == 1 and (self.name, self.windows) == (other.name, other.windows)
 
     def __str__(self) -> str:
         windows = f" in {self.windows}" if self.windows else ""
@@ -139,7 +147,7 @@ class Fingerprint:
 
 def _of_spark(node: Node) -> OperatorPrint:
     # Windows had a different state in Spark when its watermark decided which of them are closed.
-    kind = f"{type(node).__name__} by Spark" + (" and stream time" if node.windows else "")
+    kind = f"{type(node).__name__}{BY_SPARK}" + (" and stream time" if node.windows else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 

@@ -76,6 +76,15 @@ def test_a_batch_that_runs_again_belongs_to_the_run_that_began_it(stopped: Stopp
     assert checkpoint.begin_run() == [2, 4]
 
 
+def test_a_query_that_was_paused_is_still_in_the_run_that_began_before(stopped: Stopped, tmp_path: Path) -> None:
+    assert Checkpoint(tmp_path / "new" / "0").begin_run(goes_on=True) == [0]
+    checkpoint = stopped((5, 7), done=1)
+    runs = checkpoint.begin_run()
+    checkpoint = stopped((5, 7), (9, 9), (10, 10), done=3)
+    assert checkpoint.begin_run(goes_on=True) == runs
+    assert checkpoint.begin_run() == [runs[-1], 3]
+
+
 def test_a_damaged_note_of_the_runs_is_told(stopped: Stopped) -> None:
     checkpoint = stopped((5, 7), done=1)
     checkpoint.begin_run()

@@ -161,6 +161,21 @@ def test_spark_s_count_and_one_without_the_record_cache_are_two_operators() -> N
     assert "(Count by Spark) and now keeps that of" in refusal(count, count, cache=False)
 
 
+def test_a_switched_off_record_cache_is_told_as_a_setting_and_not_as_a_changed_program() -> None:
+    def count(builder: StreamsBuilder) -> None:
+        numbers(builder).group_by_key().count("counts")
+
+    said = refusal(count, count, cache=False)
+    assert "The topology of" not in said
+    assert "has the same steps as before" in said
+    assert "Did statestore_cache_max_bytes, real_time" in said
+
+    def other(builder: StreamsBuilder) -> None:
+        numbers(builder).group_by_key().reduce(add, "counts")
+
+    assert "The topology of 'app' has changed" in refusal(count, other)
+
+
 def test_other_topics_are_refused() -> None:
     said = refusal(total, lambda b: numbers(b, "in-too").group_by_key().reduce(add, "totals").to_stream().to("out"))
     assert "sub-topology 0 read 'in' and now reads 'in-too' instead" in said

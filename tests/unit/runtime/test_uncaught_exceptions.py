@@ -162,7 +162,7 @@ class Application:
         self.states.release(STARTING)
         self.moves.clear()
 
-    def _start_query(self, producers: str) -> StreamingQuery:
+    def _start_query(self, producers: str, goes_on: bool) -> StreamingQuery:
         self.started.append(FakeQuery())
         return self.started[-1]  # type: ignore[return-value]
 
