@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 
 from streamskit.execution.record_columns import Datum, RecordColumns
 
-BY_CHANCE = re.compile(r"(?<![\w.])(monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid)\(")
-"""Spark's functions that give something else each time they are called, as a Column shows them."""
+BY_CHANCE = re.compile(
+    r"(?<![\w.])(monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid)\s*\(", re.IGNORECASE
+)
+"""Spark's functions that give something else each time they are called, as a Column shows them or SQL spells them."""
 
 LONG = 5_000
 """From how many characters on a Column is computed ahead. A table's filter uses its value three times, so a chain of

@@ -74,6 +74,11 @@ class TaskProcessor:
         self._options, self._runs, self._uncached = options, runs, uncached
         self._looked_into = looked_into
 
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """What the stage runs."""
+        return self._operators
+
     def process(self, pages: PageStore, task: int, batch: int, packs: Iterator[bytes]) -> Iterator[bytes]:
         """Process a task's records of a micro-batch in order, and yield what the operators make of them, packed.
 

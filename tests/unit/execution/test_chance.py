@@ -106,6 +106,8 @@ def test_chance_comes_in_before_a_flat_map_and_before_an_aggregation_of_spark() 
 def test_only_columns_with_functions_of_chance_are_computed_ahead() -> None:
     value = F.col("v")
     assert is_by_chance(F.concat(value, F.expr("uuid()")))
+    assert is_by_chance(F.expr("UUID()"))
+    assert is_by_chance(F.expr("Rand (3)"))
     assert is_by_chance(F.transform(F.array(value), lambda each: each + F.rand()))
     assert not is_by_chance(F.concat(value, F.lit("Serdes.uuid() cannot read it")))
     assert not is_by_chance(F.col("brand").isNull() & (F.current_timestamp() > value))
