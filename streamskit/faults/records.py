@@ -4,6 +4,7 @@ from kafka import TopicPartition
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.broker.base import Broker
+from streamskit.common.errors import StreamsError
 from streamskit.common.names import own_name
 from streamskit.faults.brokers import own
 from streamskit.faults.fault import Fault
@@ -36,11 +37,14 @@ def poison(
 
     Raises:
         BrokerError: there is no such topic or partition, or the broker is not this project's own.
+        StreamsError: `value` is not bytes.
 
     >>> fault = poison("trades")  # doctest: +SKIP
     >>> streams.state  # doctest: +SKIP
     <State.ERROR: 'ERROR'>
     """
+    if not isinstance(value, bytes):
+        raise StreamsError(f"poison(value={value!r}): the unreadable value has to be bytes, such as b'\\xff'.")
     chosen = own(broker, "fed with poison")
     before = chosen.end_offsets(topic)
     chosen.produce(topic, [{"key": key, "value": value} | ({} if partition is None else {"partition": partition})])

@@ -5,6 +5,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from streamskit.common.errors import StreamsError
+from streamskit.course.datasets.arguments import checked
+
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
@@ -23,12 +26,16 @@ def numbers(count: int | None) -> Iterable[int]:
     return itertools.count() if count is None else range(count)
 
 
+@checked
 def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[dict[str, Any]]:
     """Yield records at the pace of their timestamps.
 
     Args:
         records: in the order of their `timestamp`.
         speed: 1 takes as long as it took; 60 packs a minute into a second.
+
+    Raises:
+        StreamsError: `speed` is not above 0.
 
     >>> broker.produce("trades", replay(trades(1_000), speed=10))  # doctest: +SKIP
     """
@@ -47,8 +54,14 @@ def at(clock: str) -> int:
     Args:
         clock: hours and minutes, or hours, minutes and seconds, in UTC.
 
+    Raises:
+        StreamsError: it is no time of day.
+
     >>> at("00:01:30") - NEW_YEAR
     90000
     """
-    hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
+    try:
+        hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
+    except ValueError:
+        raise StreamsError(f"at({clock!r}) is no time of day: write hours and minutes, such as '09:05'.") from None
     return NEW_YEAR + ((hours * 60 + minutes) * 60 + seconds) * 1000

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError
+from streamskit.course.datasets.arguments import check_argument, is_number, is_whole
 from streamskit.faults.records import POISON
 from streamskit.serdes import Serde
 
@@ -49,7 +50,7 @@ class Feed:
             same records up to that point, however slow the machine is.
 
     Raises:
-        StreamsError: `per_second` is out of range.
+        StreamsError: `per_second` is out of range, `stop_at` is no whole number, or `broken` is empty or one value.
 
     >>> feed = Feed(broker, "music-plays", plays(), per_second=50)  # doctest: +SKIP
     >>> with feed:  # doctest: +SKIP
@@ -73,6 +74,11 @@ class Feed:
         self.sent_late = self.sent_broken = 0
         self.trouble = ""
         """The error that stopped the feed, if there was one."""
+        values: Any = broken  # bytes are a sequence, too, of numbers
+        if isinstance(values, bytes) or not values:
+            raise StreamsError(f"Feed(broken={broken!r}): broken has to be a list of one or more values in bytes.")
+        if stop_at is not None and not is_whole(stop_at):
+            raise StreamsError(f"Feed(stop_at={stop_at!r}): stop_at has to be a whole number, or None for no end.")
         self._broker, self._records, self._value = broker, iter(records), value
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
@@ -104,7 +110,7 @@ class Feed:
 
     @per_second.setter
     def per_second(self, rate: float) -> None:
-        if not 0 <= rate <= MOST_PER_SECOND:
+        if not is_number(rate) or not 0 <= rate <= MOST_PER_SECOND:
             raise StreamsError(f"per_second={rate!r} cannot be sent: choose a number from 0 to {MOST_PER_SECOND:,}.")
         self._per_second = float(rate)
 
@@ -143,7 +149,12 @@ class Feed:
                 raise StreamsError(f"{self!r} does not end: the broker does not take its last records. Is it running?")
 
     def burst(self, count: int) -> None:
-        """Send this many more records, all at once."""
+        """Send this many more records, all at once.
+
+        Raises:
+            StreamsError: that is no whole number from 0 on.
+        """
+        check_argument("burst", "count", count)
         with self._asking:
             self._burst += count
 
@@ -153,13 +164,23 @@ class Feed:
         Args:
             count: how many.
             by: by how much, a duration.
+
+        Raises:
+            StreamsError: `count` is no whole number from 0 on.
+            ValueError: `by` is no duration.
         """
+        check_argument("late", "count", count)
         milliseconds = to_milliseconds(by, "by")
         with self._asking:
             self._late, self._late_by = self._late + count, milliseconds
 
     def poison(self, count: int = 1) -> None:
-        """Send this many records that no serde can read, each with the key of the next record."""
+        """Send this many records that no serde can read, each with the key of the next record.
+
+        Raises:
+            StreamsError: that is no whole number from 0 on.
+        """
+        check_argument("poison", "count", count)
         with self._asking:
             self._poison += count
 
@@ -168,7 +189,8 @@ class Feed:
             while not self._is_over:
                 self._broker.produce(self.topic, self._round())
         except Exception as failure:  # kept for the panel: nobody would see an error in a thread
-            self.trouble = str(failure)
+            missing = isinstance(failure, KeyError) and failure.args[0] in ("key", "value", "timestamp")
+            self.trouble = f"A record has no {failure}." if missing else str(failure)
 
     def _round(self) -> Iterator[dict[str, Any]]:
         """Yield records as they become due, for some seconds, until the feed is stopped or there are none left."""

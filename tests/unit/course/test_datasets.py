@@ -1,9 +1,29 @@
 import runpy
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from streamskit.datasets import NEW_YEAR, at, replay, trades, widgets
+import pytest
+
+from streamskit import StreamsError
+from streamskit.datasets import (
+    NEW_YEAR,
+    Feed,
+    at,
+    deals,
+    flights,
+    flights_table,
+    invoices,
+    plays,
+    quotes,
+    replay,
+    trades,
+    weather,
+    widgets,
+)
+from streamskit.faults import poison
 
 DATA = Path(__file__).parents[3] / "data"
 
@@ -35,3 +55,46 @@ def test_a_replay_keeps_the_pace_of_the_records() -> None:
 def test_a_time_of_day_is_one_of_the_first_day() -> None:
     assert at("00:00") == NEW_YEAR
     assert at("09:05:30") - at("09:00") == 330_000
+
+
+class Nowhere:
+    """A broker that keeps nothing."""
+
+    def produce(self, topic: str, records: Any) -> int:
+        return len(list(records))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: replay([], speed=0), r"replay\(speed=0\): speed has to be a number above 0"),
+        (lambda: plays(per_minute=0), r"plays\(per_minute=0\): per_minute has to be a number above 0"),
+        (lambda: trades(-1), r"trades\(count=-1\): count has to be a whole number from 0 on"),
+        (lambda: trades("10"), r"trades\(count='10'\)"),  # type: ignore[arg-type]
+        (lambda: trades(10, symbols="KO"), r"symbols='KO'.*one or more texts"),  # type: ignore[arg-type]
+        (lambda: widgets(None), r"widgets\(count=None\)"),  # type: ignore[arg-type]
+        (lambda: invoices(per_day=0.5), r"per_day=0.5.*a whole number from 1 on"),  # type: ignore[arg-type]
+        (lambda: trades(1, start="2026-01-01"), r"start='2026-01-01'.*milliseconds since 1970"),  # type: ignore[arg-type]
+        (lambda: trades(1, seed=None), r"seed=None.*a whole number"),  # type: ignore[arg-type]
+        (lambda: deals(quotes(1), share=25), r"share=25.*from 0 to 1"),
+        (lambda: flights("2013-13-45"), r"flights\(first='2013-13-45'\): first has to be a day such as"),
+        (lambda: weather(last="8 March"), r"weather\(last='8 March'\)"),
+        (lambda: flights_table("flight"), r"no such table. Choose one of flights, weather"),
+        (lambda: at("9"), r"at\('9'\) is no time of day.*'09:05'"),
+        (lambda: Feed(Nowhere(), "t", [], per_second="20"), r"per_second='20' cannot be sent"),  # type: ignore[arg-type]
+        (lambda: Feed(Nowhere(), "t", [], broken=()), r"a list of one or more values in bytes"),
+        (lambda: Feed(Nowhere(), "t", [], stop_at="all"), r"stop_at='all'"),  # type: ignore[arg-type]
+        (lambda: Feed(Nowhere(), "t", []).burst("200"), r"burst\(count='200'\)"),  # type: ignore[arg-type]
+        (lambda: poison("t", value=None), r"poison\(value=None\): the unreadable value has to be bytes"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_argument_is_told_at_the_call_with_what_it_may_be(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(StreamsError, match=said):
+        call()
+
+
+def test_arguments_of_numpy_and_none_where_it_is_the_default_are_taken() -> None:
+    import numpy as np
+
+    assert len(list(trades(np.int64(3), per_second=np.float32(2)))) == 3  # type: ignore[arg-type]
+    assert next(trades(None))["key"] == "AAPL"

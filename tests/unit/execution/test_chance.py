@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit import LogAndContinue, Serdes, StreamsBuilder, TopologyTestDriver
@@ -103,7 +104,7 @@ def test_chance_comes_in_before_a_flat_map_and_before_an_aggregation_of_spark() 
     assert written(counted, "x") == [[(str(number), "1") for number in range(COUNT)]]
 
 
-def test_only_columns_with_functions_of_chance_are_computed_ahead() -> None:
+def test_only_columns_with_functions_of_chance_are_computed_ahead(spark: SparkSession) -> None:
     value = F.col("v")
     assert is_by_chance(F.concat(value, F.expr("uuid()")))
     assert is_by_chance(F.expr("UUID()"))
