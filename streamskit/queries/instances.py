@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
-from streamskit.api.streams_config import token_of_environment
+from streamskit.api.streams_config import TOKEN_VARIABLE, token_of_environment
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id, own_name
+from streamskit.common.secret import Secret, revealed
 from streamskit.environment.spark_processes import python_path
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
@@ -40,6 +41,8 @@ class Instances:
         serdes: "module:class" of each custom serde that a store has: such a class has to be imported.
         rest_service: "module:name" of the application's own routes, a `RestService`, or of a function that makes it.
         client_settings: what clients show to a secured cluster: see `StreamsConfig`.
+        token: what those who query over REST have to show; without it, the environment variable `STREAMSKIT_TOKEN`
+            says it. It has to be the application's.
 
     Raises:
         StreamsError: no application can have that id, or the client settings are not valid.
@@ -62,6 +65,7 @@ class Instances:
         serdes: Collection[str] = (),
         rest_service: str | None = None,
         client_settings: Mapping[str, Any] | str | Path | None = None,
+        token: str | Secret | None = None,
     ) -> None:
         self._application_id = check_application_id(own_name(application_id))
         self._connection = ClientSettings.of(bootstrap_servers, client_settings)
@@ -73,6 +77,8 @@ class Instances:
         self._options += [f"--rest-service={rest_service}"] if rest_service else []
         # By the path of a file: everybody on the machine can read a command line.
         self._options += [f"--command-config={self._connection.path}"] if self._connection.properties else []
+        # Not on the command line, either.
+        self._token = token_of_environment() if token is None else revealed(token)
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-instances-")
         self._processes: dict[HostInfo, subprocess.Popen[bytes]] = {}
 
@@ -111,7 +117,7 @@ class Instances:
                     f"--bootstrap-servers={self._connection}", f"--port={server.port}",
                     f"--state-dir={state}", "--ends-with-parent", *self._options,
                 ],
-                env=os.environ | {"PYTHONPATH": python_path()},
+                env=os.environ | {"PYTHONPATH": python_path()} | ({TOKEN_VARIABLE: self._token} if self._token else {}),
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self._await(server)
@@ -165,7 +171,7 @@ class Instances:
         """Return what the instances say they host, by where they answer; one of them asks the others."""
         for server in self:
             try:
-                with QueryClient(server.url, token=token_of_environment(), timeout="3 seconds", retry=0) as client:
+                with QueryClient(server.url, token=self._token, timeout="3 seconds", retry=0) as client:
                     found = client.instances()
             except StreamsError:
                 continue

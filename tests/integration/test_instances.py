@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 from kafka.net.connection import KafkaConnection
 
-from streamskit import Serdes, StreamsConfig, StreamsError, TimeWindows
+from streamskit import Instances, QueryClient, Serdes, StreamsConfig, StreamsError, TimeWindows
 from streamskit.broker import Broker
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import (
@@ -444,3 +444,19 @@ def test_an_instance_may_listen_at_another_address_than_the_one_where_others_fin
             urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": "elsewhere.example"}), timeout=60)
     finally:
         server.stop()
+
+
+def test_instances_with_a_token_of_their_own_answer_only_those_who_show_it(
+    broker: Broker, catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STREAMSKIT_TOKEN", raising=False)
+    name = catalogue.application_id
+    broker.produce(f"{name}-counts-changelog", [{"key": b"KO", "value": struct.pack(">q", 7), "timestamp": 1}])
+    catalogue.save(tmp_path / name)
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path, token="open sesame") as instances:
+        server = instances.start()
+        with QueryClient(server.url, token="open sesame", retry="30 seconds") as client:
+            assert client.store("counts").get("KO") == 7
+        assert [each.alive for each in instances.instances()] == [True]
+        with QueryClient(server.url, retry=0) as stranger, pytest.raises(StreamsError, match="token"):
+            stranger.store("counts").get("KO")
