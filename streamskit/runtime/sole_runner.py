@@ -148,10 +148,10 @@ class ApplicationLock:
             running_here: the ids of the applications that run in this process.
 
         Raises:
-            StreamsError: another one has it.
+            StreamsError: another one has it, or the folder cannot be written to.
         """
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
         try:
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
             with self._taking:
                 if self._lock.is_locked:  # by another thread with this very object
                     raise Timeout(self._lock.lock_file)
@@ -163,6 +163,11 @@ class ApplicationLock:
                 f"An application with the id '{self._application_id}' is running already, in "
                 f"{'this' if here else 'another'} process: {close}, or choose another application_id."
             ) from None
+        except OSError as failure:
+            raise StreamsError(
+                f"'{self._application_id}' cannot keep its state in {self._folder.parent}: {failure.strerror}. Make "
+                "that folder writable, or choose another one: KafkaStreams(..., state_dir=...)."
+            ) from failure
 
     def release(self) -> None:
         """Let go of the lock."""

@@ -123,7 +123,8 @@ class Supervisor:
                 is away.
         """
         deadline = time.monotonic() + seconds
-        finish = 0.0 if self.broker.is_away else min(finish, seconds / 2)
+        is_away = self.broker.is_away
+        finish = 0.0 if is_away else min(finish, seconds / 2)
         self._stopping.set()
         self.broker.stop()
         is_held = self._changing.acquire(timeout=seconds)  # one may be starting again at this moment
@@ -140,7 +141,8 @@ class Supervisor:
             for query in still:  # records that they still hold must not be sent after those of the next run
                 query.close_producers()
             # Kafka's clients do not always close while they look for a broker.
-            self._warn("its queries do nothing more, but end only when the broker is back.")
+            away = "but end only when the broker is back"
+            self._warn(f"its queries do nothing more, {away if is_away else 'and end a moment after this call'}.")
             return False
         return True
 

@@ -250,8 +250,9 @@ class DataLoss:
                 extent = extents[topic]
                 if partition not in extent.end:
                     raise StreamsError(
-                        f"Topic '{topic}' has {len(extent.end)} partitions, and '{self._application_id}' has read "
-                        f"partition {partition}: it was deleted and made anew. Call clean_up() to begin anew."
+                        f"Topic '{topic}' was deleted and made anew with fewer partitions: '{self._application_id}' "
+                        f"has read partition {partition}, and there are only {len(extent.end)} now. Here "
+                        "on_data_loss does not help: call clean_up() to begin anew."
                     )
                 first, end = extent.first[partition], extent.end[partition]
                 is_remade = topic in remade or offset > end
@@ -263,10 +264,11 @@ class DataLoss:
         remade = [gap for gap in gaps if gap.is_remade]
         if remade:
             gap = remade[0]
+            holds = f"holds {gap.first} to {gap.end - 1} now" if gap.end > gap.first else "is empty now"
             return (
                 f"Topic '{gap.topic}' is not the one that '{self._application_id}' has read: it was deleted and made "
                 f"anew. Sub-topology {plan.name} stands at offset {gap.position} of partition {gap.partition}, which "
-                f"holds {gap.first} to {gap.end - 1} now; to go on there would skip records or wait for them. Call "
+                f"{holds}; to go on there would skip records or wait for them. Call "
                 "clean_up() to begin anew, or go on with the first record of the new topic: "
                 "KafkaStreams(..., on_data_loss='continue')."
             )

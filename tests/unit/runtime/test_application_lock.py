@@ -40,6 +40,12 @@ def test_one_object_takes_it_once(tmp_path: Path) -> None:
     lock.release()
 
 
+def test_a_folder_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StreamsError, match=r"'app' cannot keep its state in .*Make that folder writable, .*state_dir="):
+        ApplicationLock("app", tmp_path / "file" / "states" / "app").take(())
+
+
 def test_another_thread_may_close_the_folder_of_an_instance(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path / "stores")
     folder.open({})

@@ -183,6 +183,21 @@ def until(done: Callable[[], Any]) -> bool:
     return bool(done())
 
 
+@pytest.mark.parametrize(("answers", "said"), [(True, "end a moment after this call"), (False, "the broker is back")])
+def test_queries_that_have_no_time_to_end_are_told_with_the_reason(
+    application: Application, caplog: pytest.LogCaptureFixture, answers: bool, said: str
+) -> None:
+    application.start()
+    if not answers:
+        application.answers.clear()
+        assert until(lambda: application.supervisor.broker.is_away)
+    ending = threading.Event()
+    application.started[0].stop = lambda: ending.wait(5)  # type: ignore[method-assign,assignment,return-value]
+    assert not application.supervisor.stop(0)
+    ending.set()
+    assert said in caplog.text
+
+
 @pytest.mark.spark
 def test_a_query_that_is_replaced_runs_again_and_the_state_shows_it(
     application: Application, caplog: pytest.LogCaptureFixture
