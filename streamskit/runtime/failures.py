@@ -42,7 +42,10 @@ UNHANDLED = (
     "(F.pandas_udf): use F.udf, or do that work in a Processor, with process()."
 )
 
-NOT_WRITTEN = re.compile(r"RecordTooLarge|UnknownTopic|not present in metadata")
+EXPIRED = re.compile(r"org\.apache\.kafka\S*TimeoutException: (Expiring \d+ record\(s\) for (\S+)-\d+:[^\n]*)")
+"""What Kafka's producer says when a partition has not taken a record in time: its topic is gone, or has no leader."""
+
+NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|{EXPIRED.pattern}")
 """What Kafka's producer says when a topic does not take a record."""
 
 WORKER_LOST = "Python worker exited unexpectedly"
@@ -231,6 +234,13 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
     own = [plan.changelog(store) for store in plan.stores] + [plan.calls_topic(node) for node in plan.side_effects]
     places = dict.fromkeys([*own, *plan.handovers.values()], _whole(plan))
     places |= {plan.topic(sink): _place(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+    if (expired := EXPIRED.search(said)) is not None:
+        why, topic = expired.groups()
+        return StreamsError(
+            f"{places.get(topic, _whole(plan))}: a record could not be written to topic '{topic}': {why}. Was the "
+            "topic deleted, or does no broker lead the partition? When the topic is there, start the application "
+            "again: it goes on after its last whole micro-batch."
+        )
     named = [topic for topic in places if _is_named(topic, said)]
     may_be = named or (list(places) if "RecordTooLarge" in said else [])
     if not may_be:

@@ -278,6 +278,19 @@ def test_a_topic_that_kafkas_producer_names_is_found_with_its_sink() -> None:
     assert "a record could not be written to topic 'out-of-it'" in said
 
 
+def test_a_record_that_a_topic_does_not_take_in_time_is_told_with_the_topic_and_what_to_look_at() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out-of-it")
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    expired = "org.apache.kafka.common.errors.TimeoutException: Expiring 1 record(s) for out-of-it-0:120001 ms"
+    text = f"[STREAM_FAILED] Query [id = 1] terminated with exception: Lost task 0.0 (executor driver): {expired}\nmore"
+    said = str(explain(RuntimeError(text), copied))
+    assert said.startswith("KSTREAM-SINK-0000000001 (written at ")
+    assert "a record could not be written to topic 'out-of-it': Expiring 1 record(s)" in said
+    assert "Was the topic deleted" in said
+    assert "Query [id" not in said
+
+
 # How the two ends of it work.
 
 
