@@ -48,6 +48,14 @@ EXPIRED = re.compile(r"org\.apache\.kafka\S*TimeoutException: (Expiring \d+ reco
 NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|{EXPIRED.pattern}")
 """What Kafka's producer says when a topic does not take a record."""
 
+PRODUCERS = re.compile(r"org\.apache\.kafka[\w.$]*(?:Exception|Error): [^\n]*")
+"""What Kafka's producer says, within what Spark makes of it."""
+
+GROWN = (
+    " Does an aggregate collect more with each record? Keep less in it, or raise max_request_size of the application "
+    "and max.message.bytes of the topic."
+)
+
 WORKER_LOST = "Python worker exited unexpectedly"
 """What Spark says when a Python worker is gone."""
 
@@ -246,7 +254,9 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
     if not may_be:
         return None
     place, topics = places[may_be[0]] if len(may_be) == 1 else _whole(plan), " or ".join(f"'{each}'" for each in may_be)
-    return StreamsError(f"{place}: a record could not be written to topic {topics}: {said}")
+    reason = producers.group() if (producers := PRODUCERS.search(said)) is not None else said
+    advice = GROWN if "max.request.size" in reason else ""
+    return StreamsError(f"{place}: a record could not be written to topic {topics}: {reason}{advice}")
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:

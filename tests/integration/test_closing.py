@@ -50,6 +50,20 @@ def producers(name: str) -> list[str]:
     return [each for each in names if each.startswith(f"kafka-producer-network-thread | {name}-")]
 
 
+def test_an_application_that_never_waits_between_micro_batches_closes_at_once_when_there_is_nothing_to_do(
+    broker: Broker, name: str, run: Run
+) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-in", [("a", "1")])
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").group_by_key().count("counts").to_stream().to(f"{name}-out")
+    streams = run(builder.build(), commit_interval=0, real_time="off")
+    streams.await_processed()
+    began = time.monotonic()
+    streams.close()
+    assert time.monotonic() - began < 5  # ten seconds are the most that a micro-batch under way may take
+
+
 def test_a_micro_batch_under_way_is_finished_so_that_nothing_is_written_twice(
     broker: Broker, name: str, run: Run
 ) -> None:

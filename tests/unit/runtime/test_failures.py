@@ -266,6 +266,18 @@ def test_a_record_too_large_for_a_topic_that_kafka_does_not_name_is_blamed_on_no
     assert "a record could not be written to topic 'app-counts-changelog' or 'out': org.apache.kafka" in said
 
 
+def test_a_value_that_has_grown_too_large_is_told_with_the_setting_and_without_sparks_words() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    said = f"{TOO_LARGE[:-1]} which is larger than 1048576, which is the value of the max.request.size configuration."
+    text = f"[STREAM_FAILED] Query [id = 1] terminated with exception: Lost task 0.0 (executor driver): {said}\nmore"
+    told = str(explain(RuntimeError(text), copied))
+    assert "topic 'out': org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000089 bytes" in told
+    assert "raise max_request_size of the application" in told
+    assert "Query [id" not in told
+
+
 def test_a_topic_that_kafkas_producer_names_is_found_with_its_sink() -> None:
     builder = StreamsBuilder()
     records = builder.stream("in")
