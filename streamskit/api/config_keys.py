@@ -214,7 +214,8 @@ def one_of(**meanings: str) -> Kind:
 
 def _path(value: Any) -> Path:
     try:
-        return Path(_text(value) if isinstance(value, str) else value).expanduser()
+        # Absolute: Spark's Java keeps the working directory that it started in, and Python's may change.
+        return Path(_text(value) if isinstance(value, str) else value).expanduser().absolute()
     except RuntimeError:  # a home that nobody has, as in "~ann/state"
         raise ValueError from None
 

@@ -486,9 +486,9 @@ class StreamsConfig:
         """The token in clear, or that of the environment, for those who ask for it or show it."""
         return token_of_environment() if self.token is None else revealed(self.token)
 
-    @property
+    @functools.cached_property
     def folder(self) -> Path:
-        """Where the application keeps its checkpoints and stores."""
+        """Where the application keeps its checkpoints and stores; it stays, whatever the working directory becomes."""
         return application_folder(self.application_id, self.state_dir)
 
     @property

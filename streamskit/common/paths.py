@@ -73,7 +73,8 @@ def application_folder(application_id: str, parent: str | Path | None = None) ->
     Raises:
         StreamsError: no folder can be named after the application.
     """
-    return Path(parent or state_dir() / "applications").expanduser() / check_application_id(application_id)
+    folder = Path(parent or state_dir() / "applications").expanduser().absolute()
+    return folder / check_application_id(application_id)
 
 
 def _marks(marker: Path) -> bool:

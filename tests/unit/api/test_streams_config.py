@@ -231,6 +231,19 @@ def test_the_folder_of_an_application_lies_in_its_state_dir(tmp_path: Path) -> N
     assert config().folder.parts[-3:] == (".streamskit", "applications", "app")
 
 
+def test_the_folder_of_an_application_stays_where_it_is_when_the_working_directory_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    relative, default = config(state_dir="states"), config()
+    before = default.folder
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert relative.folder == tmp_path / "states" / "app"
+    assert default.folder == before
+    assert application_folder("app", "states") == tmp_path / "elsewhere" / "states" / "app"
+
+
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in ("~/state", Path("~/state")):
