@@ -180,13 +180,18 @@ class PartitionReader(Generic[R]):
             try:
                 extent = self._consumer.get_watermark_offsets(_native(where), left, cached=cached)
             except KafkaException as failure:
-                if failure.args[0].code() not in LEADERLESS or time.monotonic() > deadline:
+                if time.monotonic() > deadline or not self._may_pass(failure.args[0].code(), where):
                     raise
                 time.sleep(0.1)
                 continue
             if extent is None:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
             return extent
+
+    def _may_pass(self, code: int, where: TopicPartition) -> bool:
+        """Return whether an error is over soon: the leader has just changed, or the client has yet to know it all."""
+        is_new = code == KafkaError._UNKNOWN_PARTITION and where in self.partitions(where.topic)  # and learns of it
+        return is_new or code in LEADERLESS
 
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
         """Read further partitions, from the given offsets."""
@@ -356,6 +361,22 @@ class TopicReader(Generic[R]):
         self._firsts |= {where: first for where, (first, _) in extents.items()}
         for where in starts:
             self._followed(where)
+
+    def widen(self, counts: Mapping[str, int]) -> None:
+        """Follow partitions that were added to topics, from their first records on.
+
+        A broker that does not say where they end is asked again by the next call.
+
+        Args:
+            counts: how many partitions each followed topic has now.
+        """
+        there = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
+
+        def follow_new() -> None:
+            self.follow({where: 0 for where in there if where not in self.positions})
+
+        if any(where not in self.positions for where in there):
+            self.do(follow_new)
 
     def unfollow(self, partitions: list[TopicPartition]) -> None:
         """Stop following partitions; to be called in the reader's thread."""

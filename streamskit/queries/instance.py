@@ -112,11 +112,7 @@ class Instance:
             StreamsError: no broker answers, a changelog does not exist, or the folder is another instance's.
         """
         self._hosted.start(self._describe())
-        everywhere = {
-            TopicPartition(entry.changelog, number): "global"
-            for entry in self._catalogue
-            for number in range(entry.partitions if entry.is_global else 0)
-        }
+        everywhere = _everywhere(self._catalogue)
         self._hosted.do(lambda: self._hosted.host(everywhere)).result()
         self._membership.start(self._catalogue)
 
@@ -150,6 +146,25 @@ class Instance:
             time.sleep(0.02)
         hosted = {where: end for where, end in offsets.items() if where in self._hosted.roles}
         self._hosted.wait_for(hosted, deadline, check)
+
+    def widen(self, counts: Mapping[str, int]) -> None:
+        """Host partitions that were added to the topics of global tables.
+
+        Args:
+            counts: how many partitions topics have now.
+        """
+        known = {entry.changelog: entry.partitions for entry in self._catalogue}
+        grown = {entry.changelog: max(entry.partitions, counts.get(entry.changelog, 0))
+                 for entry in self._catalogue if entry.is_global}  # fmt: skip
+        wider = self._catalogue.with_partitions(known | grown)
+        if wider == self._catalogue:
+            return
+
+        def adopt() -> None:
+            self._hosted.host({**self._hosted.roles, **_everywhere(wider)})
+            self._catalogue, self.stores = wider, {entry.name: entry for entry in wider}
+
+        self._try(adopt)
 
     def say_stopped(self, why: str) -> None:
         """Have the stores say why no more updates come, unless they already do."""
@@ -303,12 +318,11 @@ class Instance:
         number = self._agreed
         roles = assignment.shares.roles(self._id)
         places = {where: role for task, role in roles.items() for where in self._catalogue.changelog_partitions(task)}
-        everywhere = {where: role for where, role in self._hosted.roles.items() if role == "global"}
 
         def adopt() -> None:
             if number != self._agreed:
                 return  # this had to wait for the broker; only the latest agreement counts
-            self._hosted.host(places | everywhere)
+            self._hosted.host(places | _everywhere(self._catalogue))
             self._roles, self._taken_up = roles, number
             self._announced &= {task for task, role in roles.items() if role == "warmup"}
             self._announce()
@@ -397,3 +411,12 @@ class Instance:
         self._catalogue = self._catalogue.with_partitions(counts)
         self.stores = {entry.name: entry for entry in self._catalogue}
         return ids
+
+
+def _everywhere(catalogue: Catalogue) -> dict[TopicPartition, str]:
+    """Return the partitions that every instance hosts: those of global tables."""
+    return {
+        TopicPartition(entry.changelog, number): "global"
+        for entry in catalogue
+        for number in range(entry.partitions if entry.is_global else 0)
+    }

@@ -1,7 +1,7 @@
 """An instance with its REST layer: it shares the stores of an application with others, and answers queries."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from streamskit.api.streams_config import StreamsConfig
@@ -81,6 +81,10 @@ class QueryServer:
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the partitions that are here hold all updates before the given offsets, as `Replica` does."""
         self.instance.wait_for(offsets, deadline, check)
+
+    def widen(self, counts: Mapping[str, int]) -> None:
+        """Read partitions that were added to the topics of global tables, as `Replica` does."""
+        self.instance.widen(counts)
 
     def say_stopped(self, why: str) -> None:
         """Have the stores say why no more updates come, unless they already do."""

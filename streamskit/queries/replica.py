@@ -73,6 +73,14 @@ class Replica(Generic[R]):
         self._reader.stop(seconds)
         self.say_stopped("The application is closed; these are the last values it had.")
 
+    def widen(self, counts: Mapping[str, int]) -> None:
+        """Read partitions that were added to topics since the start.
+
+        Args:
+            counts: how many partitions topics have now.
+        """
+        self._reader.widen({topic: counts[topic] for topic in self._stores if topic in counts})
+
     @property
     def lives(self) -> bool:
         """Whether the changelogs are read; also before the start and after the end."""

@@ -59,7 +59,15 @@ from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, matched, widened
 from streamskit.runtime.topic_watch import TopicWatch
-from streamskit.runtime.topics import ApplicationTopics, catalogue, ever_made, filled_stores, local_stores, side_effects
+from streamskit.runtime.topics import (
+    ApplicationTopics,
+    catalogue,
+    ever_made,
+    filled_stores,
+    global_tables,
+    local_stores,
+    side_effects,
+)
 from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
@@ -238,7 +246,7 @@ class Application:
         self.home.check()
         self.match_topics()
         partitions = self.topics.partitions(self.brokers)
-        self._checks.compare(partitions)
+        self._checks.compare(partitions, self.why_mode)
         check_states(self.plans, self.config)
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
@@ -280,8 +288,9 @@ class Application:
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
+        read = [topic for plan_ in self.plans for topic in plan_.topics]
         self._topic_watch.watch(
-            dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics),
+            dict.fromkeys([*read, *self._global_topics]),
             partial(is_wanted, topics=self.topics, plans=self.plans) if self._has_patterns else None,
         )
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
@@ -416,6 +425,9 @@ class Application:
                     self._take_in(number, wider, new)
             except StreamsKitError as refusal:
                 self.supervisor.fail(StreamsError(str(refusal)))
+        counts = {topic: found[topic].partitions for topic in self._global_topics if topic in found}
+        for copies, _ in self._readers:
+            copies.widen(counts)
         self.supervisor.look_at_topics(found)
 
     def _take_in(self, number: int, wider: Plan, new: Mapping[str, TopicIdentity]) -> None:
@@ -439,6 +451,11 @@ class Application:
         self._checks.note_topics(ids)
         said = f"reads {', '.join(map(repr, new))} too from now on: the name matches its pattern."
         self.supervisor.replan(wider, said, FINISH_SECONDS)
+
+    @property
+    def _global_topics(self) -> list[str]:
+        """The topics of global tables and stores."""
+        return [*global_tables(self.topology), *self.made_global]
 
     @property
     def _has_patterns(self) -> bool:

@@ -18,6 +18,8 @@ from streamskit import (
     UncaughtExceptionResponse,
 )
 from streamskit.broker import Broker
+from streamskit.common.errors import StreamsRebalancingError
+from streamskit.kafka.connection import admin_client
 from streamskit.queries.client import QueryClient
 from streamskit.testing import wait_until
 from tests.conformance.programs import PROGRAMS
@@ -76,6 +78,39 @@ class Doubled(Processor):
 
     def process(self, record: Record) -> None:
         self.context.state_store("numbers").put(record.key, 2 * record.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"application_server": "127.0.0.1:0"}], ids=["alone", "instance"])
+def test_partitions_that_are_added_to_the_topics_of_a_global_table_and_a_global_store_are_read_while_it_runs(
+    broker: Broker, name: str, run: Run, options: dict[str, Any]
+) -> None:
+    broker.create_topics(f"{name}-names", f"{name}-numbers", f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-names", [("k0", "zero")])
+    builder = StreamsBuilder()
+    builder.global_table(f"{name}-names", materialized="names")
+    numbers = Stores.persistent_key_value_store("numbers", Serdes.string(), Serdes.long())
+    builder.add_global_store(numbers, f"{name}-numbers", Doubled, value=Serdes.long())
+    builder.stream(f"{name}-in").to(f"{name}-out")
+    streams = run(builder.build(), **options)
+    streams.await_processed("120 seconds")
+    with admin_client(broker.bootstrap_servers) as admin:
+        admin.create_partitions({f"{name}-names": 2, f"{name}-numbers": 2})
+    wait_until(lambda: broker.describe_topic(f"{name}-numbers").partitions == 2, "the added partitions", 60)
+    broker.produce(f"{name}-names", [{"key": "k1", "value": "one", "partition": 1}])
+    broker.produce(f"{name}-numbers", [{"key": "k1", "value": 1, "partition": 1}], value=Serdes.long())
+
+    def rows(store: str) -> dict[str, Any]:
+        try:
+            return {row.key: row.value for row in streams.store(store).all()}
+        except StreamsRebalancingError:  # the added partition is being restored
+            return {}
+
+    wait_until(lambda: rows("names") == {"k0": "zero", "k1": "one"}, "the name in the added partition", 60)
+    wait_until(lambda: rows("numbers") == {"k1": 2}, "the number in the added partition", 60)
+    streams.await_processed("60 seconds")
+    if options:
+        client = QueryClient(f"http://{streams.application_server}")
+        assert {row.key: row.value for row in client.store("names").all()} == {"k0": "zero", "k1": "one"}
 
 
 def test_a_global_store_goes_on_without_a_record_that_cannot_be_read(broker: Broker, name: str, run: Run) -> None:

@@ -174,6 +174,34 @@ def test_a_partition_that_gets_its_leader_in_a_moment_is_asked_again(
     assert answers == []
 
 
+def test_a_partition_that_was_added_is_followed_once_the_client_has_learned_of_it(
+    consumer: type[FakeConsumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {0}
+
+    def list_topics(self: FakeConsumer, topic: str, timeout: float) -> Any:
+        known.add(1)
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=dict.fromkeys(known))})
+
+    def extent(self: FakeConsumer, where: confluent_kafka.TopicPartition, *timeout: float, cached: bool) -> Any:
+        if where.partition not in known:
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
+        return 0, 3
+
+    monkeypatch.setattr(consumer, "get_watermark_offsets", extent)
+    letters = Letters()
+    letters.reader.start(["in"])
+    known.clear()
+    known.add(0)
+    monkeypatch.setattr(consumer, "list_topics", list_topics)
+    letters.reader.widen({"in": 2})
+    letters.reader.do(lambda: None).result(5)
+    assert letters.reader.ends.keys() == {IN, TopicPartition("in", 1)}
+    letters.reader.stop()
+    with pytest.raises(KafkaException, match="UNKNOWN_PARTITION"):
+        PartitionReader[str]("somewhere:9092", letter_of).extent(TopicPartition("in", 7))
+
+
 def test_reading_begins_with_the_offsets_that_are_given(consumer: type[FakeConsumer]) -> None:
     letters = Letters()
     letters.reader.start(["in"], {IN: 1})
