@@ -38,13 +38,7 @@ def writable(
     value, value_error = tried(record.value, node.value, record.condition)
     size = bytes_of(key, value, record.headers)
     named = F.lit(topic) if isinstance(topic, str) else F.coalesce(topic, F.lit("null"))
-    too_large = F.when(
-        size > options.handlers.largest_record,
-        F.format_string(
-            "RecordTooLargeException: a record of %d bytes for topic %s is larger than the "
-            f"{options.handlers.max_request_size} that a request may have.", size, named,
-        ),
-    )  # fmt: skip
+    too_large = _too_large(size, named, options)
     refusals = [error for error in (key_error, value_error) if error is not None]
     unwritable = F.coalesce(*refusals, F.lit(None).cast("string"))
     errors = [unwritable, *refused(record.timestamp, key, size, topic, options)]
@@ -100,7 +94,20 @@ def refused(time: Column, key: Column, size: Column, topic: str | Column, option
     if rules.max_bytes < options.handlers.max_request_size:
         message = f"RecordTooLargeException: a record of %d bytes is larger than topic {topic} takes, {rules.max_bytes}"
         errors.append(F.when(size > rules.max_bytes - OVERHEAD, F.format_string(f"{message} bytes.", size)))
+    elif rules.max_bytes > options.handlers.max_request_size + OVERHEAD:
+        errors.append(_too_large(size, F.lit(topic), options))
     return errors
+
+
+def _too_large(size: Column, topic: Column, options: QueryOptions) -> Column:
+    """Return why a record does not fit into a request; null if it does."""
+    return F.when(
+        size > options.handlers.largest_record,
+        F.format_string(
+            "RecordTooLargeException: a record of %d bytes for topic %s is larger than the "
+            f"{options.handlers.max_request_size} that a request may have.", size, topic,
+        ),
+    )  # fmt: skip
 
 
 def bytes_of(key: Column, value: Column, headers: Column) -> Column:

@@ -35,7 +35,8 @@ Compaction goes by the clock and history by stream time, which may be behind. Ka
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"} | OWN_TIMES
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
 CHECKPOINTS = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
-SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"} | OWN_TIMES
+SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": str(2**31 - 1)} | OWN_TIMES
+"""Whatever record was read can be passed to a function, so the topic takes records of any size."""
 
 
 def changelogs(plans: list[Plan]) -> dict[str, Store]:

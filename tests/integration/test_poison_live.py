@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit import (
     DeadLetter,
@@ -224,6 +225,26 @@ def test_a_limit_that_is_raised_lets_the_large_record_pass(
     ).await_processed()
     assert sorted(map(len, broker.consume(f"{name}-wide")["value"])) == [1, 1, LARGE]
     assert broker.consume(dead).empty
+
+
+def test_a_function_is_called_for_a_record_that_is_too_large_for_a_sink(
+    large: tuple[str, str, str], broker: Broker, name: str, run: Run
+) -> None:
+    source, sink, _ = large
+    seen = list[int]()
+    builder = StreamsBuilder()
+    texts = builder.stream(source).peek(lambda key, value: seen.append(len(value)))
+    texts.map_values(lambda value: F.length(value).cast("string")).to(sink)
+    run(builder.build()).await_processed()
+    assert sorted(seen) == [1, 1, LARGE]
+    assert sorted(broker.consume(sink)["value"]) == ["1", "1", str(LARGE)]
+    # A sink keeps to max_request_size, though its topic would take more.
+    broker.create_topics(f"{name}-wide", config={"max.message.bytes": str(2 * LARGE)})
+    copying = StreamsBuilder()
+    copying.stream(source).peek(print).to(f"{name}-wide")
+    streams = run(copying.build(), application_id=f"{name}-copying")
+    with pytest.raises(StreamsError, match=rf"cannot be written to topic '{name}-wide'.*RecordTooLargeException"):
+        streams.await_processed()
 
 
 def fanned(source: str) -> Topology:
