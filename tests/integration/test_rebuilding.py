@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, Serdes, StreamsBuilder
+from streamskit import KafkaStreams, Serdes, StreamsBuilder, Topology
 from streamskit.broker import Broker
 from streamskit.common.errors import StreamsError
 from streamskit.runtime.checkpoint_copies import CheckpointCopies
@@ -140,6 +140,31 @@ def test_without_one_of_the_copies_nothing_is_rebuilt_and_nothing_written_twice(
     twice = f"To begin anew would write all its results to '{name}-out', '{name}-counted' a second time"
     with pytest.raises(StreamsError, match=rf"Topic '{name}-1-checkpoint', with a copy of .* is gone, too. {twice}"):
         run(counting(name), **options)
+
+
+def test_a_sub_topology_that_the_program_did_not_have_before_begins_while_the_others_are_rebuilt(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    broker.create_topics(*(f"{name}-{suffix}" for suffix in ("in", "out", "more", "out-too")))
+
+    def program(has_more: bool) -> Topology:
+        builder = StreamsBuilder()
+        for source, sink in [("in", "out"), ("more", "out-too")][: 1 + has_more]:
+            joined = builder.stream(f"{name}-{source}").group_by_key().reduce(lambda one, other: one + other)
+            joined.to_stream().to(f"{name}-{sink}")
+        return builder.build()
+
+    options = {"processing_guarantee": "exactly_once"}
+    broker.produce(f"{name}-in", [("k", "a")])
+    broker.produce(f"{name}-more", [("k", "1")])
+    streams = run(program(has_more=False), **options)
+    streams.await_processed("120 seconds")
+    streams.close()
+    shutil.rmtree(state_dir / name)
+    broker.produce(f"{name}-in", [("k", "b")])
+    run(program(has_more=True), **options).await_processed("120 seconds")
+    assert list(broker.consume(f"{name}-out")["value"]) == ["a", "ab"]
+    assert list(broker.consume(f"{name}-out-too")["value"]) == ["1"]
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])

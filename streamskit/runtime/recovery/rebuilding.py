@@ -11,7 +11,7 @@ The folder is built beside its place and moved there when it is complete: a prog
 import json
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,11 @@ class Copy:
     plan: Plan
     extent: TopicExtent | None
     position: Mapping[str, Any] | None
+
+    @property
+    def known_topics(self) -> Collection[str]:
+        """The topics that the application read and filled at this position."""
+        return [] if self.position is None else self.position["about"]["topics"]
 
     @property
     def has_begun(self) -> bool:
@@ -111,7 +116,10 @@ class Rebuilding:
             StreamsError: a copy cannot be read, or the folder cannot be written. Nothing but drafts has changed then.
         """
         try:
-            copies = [self._copy(plan, extents.get(plan.checkpoint_topic)) for plan in self._plans]
+            found = [self._copy(plan, extents.get(plan.checkpoint_topic)) for plan in self._plans]
+            known = {topic for copy in found for topic in copy.known_topics}
+            # A sub-topology that has come to the program since then has nothing to be rebuilt.
+            copies = [copy for copy in found if copy.extent is not None or copy.plan.checkpoint_topic in known]
             if trouble := next(filter(None, (copy.trouble for copy in copies)), ""):
                 return trouble
             if not any(copy.position for copy in copies):
