@@ -10,6 +10,7 @@ from streamskit.environment.spark_processes import is_on_this_machine
 from streamskit.kafka.access import missing_rights, no_right
 from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.changed_settings import other_settings
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
@@ -41,11 +42,12 @@ class StartupChecks:
         self._partitions: Mapping[str, int] = {}
         self._firsts: Mapping[str, Mapping[int, int]] = {}
 
-    def compare(self, partitions: Mapping[str, int]) -> None:
+    def compare(self, partitions: Mapping[str, int], mode: str = "") -> None:
         """Compare the topology with the one that ran here before, without changing anything.
 
         Args:
             partitions: how many partitions each topic has or will have.
+            mode: the mode that was chosen for this start, and why, in words; "" if it was configured.
 
         Raises:
             StreamsError: what was kept does not fit, or a part of it is gone.
@@ -54,6 +56,9 @@ class StartupChecks:
         finish(self._folder)
         self._last_start = Fingerprint.load(self._folder)
         self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
+        known = self._last_start.queries
+        if (refusal := other_settings(self._plans, self._folder, known, mode)) is not None:
+            raise refusal
         self._check_cut()
         begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
         read = {topic for each in self._prints.values() for topic in each.reads}

@@ -57,14 +57,14 @@ def test_nothing_is_said_of_a_users_own_file(tmp_path: Path, caplog: pytest.LogC
 # Sub-topologies that ran as other queries.
 
 
-def checks(folder: Path, more: bool = False, cache: bool = True) -> StartupChecks:
+def checks(folder: Path, more: bool = False, cache: bool = True, real_time: bool = False) -> StartupChecks:
     """Return the checks of a program with a count of Spark's own, which is a query alone, and perhaps one more sink."""
     builder = StreamsBuilder()
     numbers = builder.stream("in", value=Serdes.long())
     numbers.group_by_key().count("counts")
     if more:
         numbers.to("out")
-    plans = plan(builder.build(), "app", QueryOptions(cache))
+    plans = plan(builder.build(), "app", QueryOptions(cache, 1000 * cache, real_time=real_time))
     topics = ApplicationTopics("app", plans)
     return StartupChecks(folder, topics, ExternalBroker("b:9"), DataLoss("app", folder, "stop"))
 
@@ -93,6 +93,47 @@ def test_a_sub_topology_that_runs_as_other_queries_than_before_is_refused(
         checks(tmp_path, more=now).compare(defaultdict(lambda: 1))
     assert "begin anew: clean_up()" in str(no.value)
     assert len(names) == (2 if before else 1)
+
+
+WITH, WITHOUT = {"cache": True}, {"cache": False}
+IN_REAL_TIME = {"cache": False, "real_time": True}
+
+
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (WITH, WITHOUT, "it had a record cache, and has none now. Leave statestore_cache_max_bytes=0 out"),
+        (WITHOUT, WITH, "it had no record cache, and has one now. Set statestore_cache_max_bytes=0 again"),
+        (WITHOUT, IN_REAL_TIME, "it ran in micro-batches, and would run in real-time mode now. Choose real_time='off'"),
+    ],
+)
+def test_a_setting_that_lets_others_keep_the_state_is_named(
+    tmp_path: Path, before: dict[str, bool], now: dict[str, bool], told: str, more: bool
+) -> None:
+    run_once(tmp_path, more=more, **before)
+    with pytest.raises(StreamsError, match="A setting of 'app' has changed") as refused:
+        checks(tmp_path, more=more, **now).compare(defaultdict(lambda: 1))
+    assert told in str(refused.value)
+    checks(tmp_path, more=more, **before).compare(defaultdict(lambda: 1))
+
+
+def test_an_application_that_ran_in_real_time_mode_hears_which_setting_ended_that(tmp_path: Path) -> None:
+    run_once(tmp_path, **IN_REAL_TIME)
+    (tmp_path / "0" / "commits" / "0").write_text("v2\n{}")  # its state has ids
+    why = "in micro-batches, because num_stream_threads limits Spark's slots"
+    with pytest.raises(StreamsError, match="A setting of 'app' has changed") as refused:
+        checks(tmp_path, **WITHOUT).compare(defaultdict(lambda: 1), why)
+    assert f"it ran in real-time mode, and would run {why}. Start it with the settings that it had" in str(
+        refused.value
+    )
+
+
+def test_a_changed_program_is_not_told_as_a_setting(tmp_path: Path) -> None:
+    run_once(tmp_path)
+    with pytest.raises(StreamsError) as refused:
+        checks(tmp_path, more=True).compare(defaultdict(lambda: 1))
+    assert "A setting of" not in str(refused.value)
 
 
 def test_a_sub_topology_that_runs_as_the_same_queries_goes_on(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_queries_that_have_no_time_to_end_are_told_with_the_reason(
         application.answers.clear()
         assert until(lambda: application.supervisor.broker.is_away)
     ending = threading.Event()
-    application.started[0].stop = lambda: ending.wait(5)  # type: ignore[method-assign,assignment,return-value]
+    application.started[0].stop = lambda: ending.wait(5)  # type: ignore[method-assign,assignment]
     assert not application.supervisor.stop(0)
     ending.set()
     assert said in caplog.text
