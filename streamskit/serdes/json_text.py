@@ -70,7 +70,9 @@ class JsonSerde(Serde):
         return F.when(value.isNotNull(), F.substring(text, F.lit(2), F.octet_length(text) - 2))
 
     def from_bytes(self, data: Column) -> Column:
-        return read_json(data, self.data_type, str(self))
+        in_text = _with_text_keys(self.data_type)
+        read = read_json(data, in_text, str(self))
+        return read if in_text == self.data_type else read.cast(self.data_type)
 
     def try_from_bytes(self, data: Column) -> Column:
         tried = attempt(self.from_bytes(data))
@@ -105,6 +107,18 @@ def _map_without_text_keys(data_type: T.DataType) -> T.MapType | None:
         return _map_without_text_keys(data_type.elementType)
     inner = [field.dataType for field in data_type] if isinstance(data_type, T.StructType) else []
     return next((found for each in inner if (found := _map_without_text_keys(each)) is not None), None)
+
+
+def _with_text_keys(data_type: T.DataType) -> T.DataType:
+    """Return a type as its JSON has it: a Column of maps by number, whose type nobody has named, is written by text."""
+    if isinstance(data_type, T.MapType):
+        key = T.StringType() if isinstance(data_type.keyType, T.NumericType | T.BooleanType) else data_type.keyType
+        return T.MapType(key, _with_text_keys(data_type.valueType), data_type.valueContainsNull)
+    if isinstance(data_type, T.ArrayType):
+        return T.ArrayType(_with_text_keys(data_type.elementType), data_type.containsNull)
+    if isinstance(data_type, T.StructType):
+        return T.StructType([T.StructField(f.name, _with_text_keys(f.dataType), f.nullable) for f in data_type])
+    return data_type
 
 
 def _text(value: Any) -> str:

@@ -159,6 +159,12 @@ def _fitting_members(change: Change | None) -> Change:
     def fit(value: Any) -> Any:
         if not isinstance(value, dict):
             return _refuse(value, (str, int, float, list, tuple), "a dict")
+        for name in value:
+            if not isinstance(name, str):  # json would make text of it, and the map that is read would lack the key
+                raise ValueError(
+                    f"a map has the key {name!r} of type {type(name).__name__}, and JSON has text as keys only: use "
+                    f"str({name!r}), also to look it up"
+                )
         if change is None:
             return value
         return {name: None if each is None else change(each) for name, each in value.items()}

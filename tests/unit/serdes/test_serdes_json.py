@@ -132,6 +132,37 @@ def test_a_map_whose_keys_are_not_text_is_refused_when_the_serde_is_made(schema:
         Serdes.json(schema)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "found"), [("int", 5), ("bigint", 5), ("double", 5.0), ("decimal(3,1)", 5.0), ("boolean", True)]
+)
+def test_a_map_that_columns_make_by_number_can_be_looked_up_behind_a_topic(key: str, found: object) -> None:
+    builder = StreamsBuilder()
+    by_length = builder.stream("in").map_values(
+        lambda v: F.when(v.isNotNull(), F.array(F.struct(F.create_map(F.length(v).cast(key), v))))
+    )
+    again = by_length.repartition().map_values(lambda v: F.element_at(v[0]["col1"], F.lit(found).cast(key)))
+    again.to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("k", "seven")
+        driver.create_input_topic("in").pipe_input("k", None)
+        assert [each.value for each in driver.create_output_topic("out").read_records_to_list()] == ["seven", None]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "key"),
+    [
+        ("map<string,bigint>", {1: 2}, "1 of type int"),
+        ("c map<string,bigint>", {"c": {None: 2}}, "None of type NoneType"),
+        ("array<map<string,string>>", [{"a": "b"}, {True: "c"}], "True of type bool"),
+        ("map<string,map<string,bigint>>", {"a": {2.5: 1}}, "2.5 of type float"),
+    ],
+)
+def test_a_dict_whose_key_is_not_text_is_refused_when_it_is_written(schema: str, value: Any, key: str) -> None:
+    with pytest.raises(ValueError, match=rf"a map has the key {key}, and JSON has text as keys only: use str\("):
+        Serdes.json(schema).serialize(value)
+
+
 NAMES = st.sampled_from(
     ["a", "Unit_price", "unit-price", "a:b", "x `y`", "1", "1e5", "1L", "1a", "ä", "select", "not", "struct"]
 )
