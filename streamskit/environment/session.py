@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from streamskit.common.errors import SetupError
 from streamskit.common.paths import state_dir
@@ -26,6 +27,7 @@ from streamskit.environment.spark_processes import (
 )
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -95,6 +97,7 @@ MASTER_VARIABLE = "STREAMSKIT_MASTER"
 logger = logging.getLogger("streamskit")
 
 _starting = threading.Lock()
+_with_classes = WeakSet["SparkContext"]()  # those that were found to have streamskit's classes
 _starting_query = threading.RLock()  # a query takes its settings from the session, which all threads share
 
 
@@ -109,7 +112,8 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     A session whose Java has ended (killed, or out of memory) is forgotten, and a new one started in its place.
 
     Raises:
-        SetupError: no usable Java, the jars can't be fetched, or Spark runs in this process with another master.
+        SetupError: no usable Java, the jars can't be fetched, or Spark runs in this process with another master, or was
+            started without streamskit's classes.
 
     >>> spark = spark_session()
     >>> spark.range(3).count()
@@ -118,11 +122,12 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     Mirrors `SparkSession.builder.getOrCreate`.
     """
     from py4j.protocol import Py4JError
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     from streamskit.environment import spark_java
-    from streamskit.jvm import remember_functions
+    from streamskit.jvm import has_own_classes, remember_functions
 
     spark_java.end_interrupted_calls_alone()
     with _starting:
@@ -136,8 +141,13 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         master = master or os.environ.get(MASTER_VARIABLE)
         if running is not None:
             _check_master(running, master)
+            _check_classes(running.sparkContext)
             let_workers_import(running.sparkContext)
             return running
+        if SparkContext._active_spark_context is not None:  # made by itself, and no session with it
+            _check_classes(SparkContext._active_spark_context)
+        elif SparkContext._gateway is not None and not has_own_classes():
+            spark_java.end()  # the Java of a stopped session of the user's: its class path stays as it was
         master = master or "local[*]"
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
         os.environ["JAVA_HOME"] = str(find_java().home)
@@ -155,6 +165,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
                 raise SetupError(f"Spark did not start: {failure} Java's output is in {spark_log()}.") from failure
+        _check_classes(session.sparkContext)
         remember_functions()
         let_workers_import(session.sparkContext)
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
@@ -195,6 +206,23 @@ def _check_master(running: "SparkSession", master: str | None) -> None:
             "run this again. If a cell that starts a cluster or a session ran twice, restart the kernel and run the "
             "notebook from its first cell."
         )
+
+
+def _check_classes(running: "SparkContext") -> None:
+    """Refuse a Spark whose Java cannot run streamskit's queries: it was started by something else."""
+    from streamskit.jvm import has_own_classes
+
+    if running in _with_classes:
+        return
+    if not has_own_classes():
+        raise SetupError(
+            "Spark runs in this process already, started without streamskit: its Java has neither streamskit's classes "
+            "nor the Kafka connector. End it with SparkSession.getActiveSession().stop(), a SparkContext sc with "
+            "sc.stop(), and run this again, which starts a Spark that has them. From then on, get the session from "
+            "spark_session() in place of SparkSession.builder; it takes Spark's settings, as in "
+            "spark_session('local[4]', spark__driver__memory='4g'). DataFrames made before have to be made again."
+        )
+    _with_classes.add(running)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from py4j.java_gateway import JavaClass, JavaMember
+from py4j.java_gateway import JavaClass, JavaMember, JavaPackage
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -25,6 +25,11 @@ def java_class(name: str) -> Any:
     """
     jvm: Any = SparkContext._jvm
     return getattr(jvm, name if "." in name else f"{PACKAGE}.{name}")
+
+
+def has_own_classes() -> bool:
+    """Return whether Spark's Java has the classes of this package; one that was started by others need not."""
+    return not isinstance(java_class("PresentTime"), JavaPackage)
 
 
 def scala_object(name: str) -> Any:

@@ -1,11 +1,15 @@
 """Tasks whose operators run in Python, as `streamskit/jvm/PythonTask.scala` starts them."""
 
+import inspect
 import pickle
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
+from streamskit.common.call_site import file_label
 from streamskit.common.errors import TopologyError
 from streamskit.jvm import java_class
 
@@ -46,18 +50,20 @@ def pickled(processor: Any) -> bytes:
         processor: a `task_processor.TaskProcessor`.
 
     Raises:
-        TopologyError: a function in it holds what cannot be sent; the sentence names the step.
+        TopologyError: a function in it holds what cannot be sent; the sentence names the step, and the function and
+            variable where they can be found.
     """
     try:
         return _dumped(processor)
     except Exception as failure:
-        names = [each.name for each in getattr(processor, "operators", ()) if not _can_be_sent(each)]
-        if not names:
+        refused = [each for each in getattr(processor, "operators", ()) if not _can_be_sent(each)]
+        if not refused:
             raise
+        names, why = ", ".join(each.name for each in refused), _held(refused[0]) or str(failure).rstrip(".")
         raise TopologyError(
-            f"What '{', '.join(names)}' calls cannot be sent to Spark's Python workers, which are other processes: "
-            f"{failure}. A lock, an open file, a connection or a SparkSession stays where it was made. Make it inside "
-            "the function, or in the init() of a processor."
+            f"What '{names}' calls cannot be sent to Spark's Python workers, which are other processes: {why}. A lock, "
+            "an open file, a connection or a SparkSession stays where it was made. Make it inside the function, or in "
+            "the init() of a processor."
         ) from failure
 
 
@@ -67,6 +73,36 @@ def _can_be_sent(operator: Any) -> bool:
     except Exception:
         return False
     return True
+
+
+def _held(thing: Any, depth: int = 8) -> str | None:
+    """Say which function within an operator uses what cannot be sent, and by which name; None if it is not found."""
+    for name, part in _parts(thing) if depth else ():
+        if _can_be_sent(part):
+            continue
+        if (found := _held(part, depth - 1)) is not None:
+            return found
+        if isinstance(thing, FunctionType):
+            place = f"{file_label(thing.__code__.co_filename)} line {thing.__code__.co_firstlineno}"
+            function = "a lambda" if thing.__name__ == "<lambda>" else f"'{thing.__name__}'"
+            return f"{function} ({place}) uses '{name}' from outside of it, an object of type {type(part).__qualname__}"
+    return None
+
+
+def _parts(thing: Any) -> list[tuple[str, Any]]:
+    """Return what an operator or a function holds, by name, as far as functions of the user's may be in it."""
+    if isinstance(thing, FunctionType):
+        try:
+            used = inspect.getclosurevars(thing)
+        except ValueError:  # a variable has no value yet
+            return []
+        return [*used.nonlocals.items(), *used.globals.items()]
+    if isinstance(thing, partial | MethodType):
+        return [("", thing.func if isinstance(thing, partial) else thing.__func__)]
+    if isinstance(thing, dict | list | tuple):
+        return [("", each) for each in (thing.values() if isinstance(thing, dict) else thing)]
+    is_own = type(thing).__module__.startswith("streamskit.")
+    return list(vars(thing).items()) if is_own and hasattr(thing, "__dict__") else []
 
 
 def _dumped(thing: Any) -> bytes:

@@ -27,6 +27,31 @@ for _ in range(2):
     assert children() == []
 """
 
+AFTER_A_SESSION_OF_ITS_OWN = """
+from pyspark.sql import SparkSession
+from streamskit import StreamsBuilder, TopologyTestDriver
+from streamskit.common.errors import SetupError
+from streamskit.environment import spark_java
+
+own = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+builder = StreamsBuilder()
+builder.stream("in").group_by_key().reduce(lambda one, other: one + other).to_stream().to("out")
+for _ in range(2):
+    try:
+        TopologyTestDriver(builder.build())
+    except SetupError as refused:
+        assert "SparkSession.getActiveSession().stop()" in str(refused), refused
+        assert "spark_session('local[4]', spark__driver__memory='4g')" in str(refused), refused
+    else:
+        raise AssertionError("not refused")
+assert own.range(3).count() == 3
+SparkSession.getActiveSession().stop()
+with TopologyTestDriver(builder.build()) as driver:
+    driver.create_input_topic("in").pipe_input("k", "v")
+    assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == ["v"]
+spark_java.end()
+"""
+
 
 @pytest.fixture
 def started() -> Iterator[dict[str, subprocess.Popen[bytes]]]:
@@ -65,4 +90,11 @@ def test_a_start_that_succeeds_ends_nothing(started: dict[str, subprocess.Popen[
 @pytest.mark.spark
 def test_spark_and_its_java_end_when_they_are_told_to_and_can_be_started_again() -> None:
     done = subprocess.run([sys.executable, "-c", ENDS_SPARK], capture_output=True, text=True, timeout=170, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.spark
+def test_a_session_made_without_streamskit_is_refused_with_a_sentence_and_replaced_once_it_is_stopped() -> None:
+    program = [sys.executable, "-c", AFTER_A_SESSION_OF_ITS_OWN]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr
