@@ -79,6 +79,9 @@ class TopologyTestDriver:
         settings: keys of `StreamsConfig`, which override those of the config. The `emit_interval` is measured in the
             wall-clock time that `advance_wall_clock_time` moves.
 
+    A record whose processing fails ends its query: the error is raised where the record was piped in, and again for
+    whatever reaches that query afterwards, with a sentence that says so.
+
     >>> with TopologyTestDriver(topology) as driver:
     ...     driver.create_input_topic("orders").pipe_input("key", "value", timestamp=0)
     ...     driver.create_output_topic("out").read_records_to_list()
@@ -109,6 +112,7 @@ class TopologyTestDriver:
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
         self._queries: list[DriverQuery] = []
+        self._failures: dict[DriverQuery, StreamsError] = {}
         self._watchers = WeakSet[_Watcher]()  # weakly: a view that nobody has any more is to be forgotten
         self._is_closed = False
         spark = spark_session()
@@ -369,12 +373,17 @@ class TopologyTestDriver:
         return set[str]().union(*(plan_.named_topics.union(plan_.handovers.values()) for plan_ in self._plans))
 
     def _run(self, query: DriverQuery, records: list[Raw]) -> None:
+        if query in self._failures:
+            raise _stays_failed(self._failures[query])
         for watcher in list(self._watchers):
             watcher.note(query, records)
         try:
             written = query.run(records)
         except Exception as failure:
-            raise explain(failure, query.plan) from failure
+            explained = explain(failure, query.plan)
+            if query.has_failed:
+                self._failures[query] = explained
+            raise explained from failure
         if query.plan.native is not None:
             # Kafka Streams updates the windows of a record from the earliest on; their keys differ by the start only.
             windowed = query.plan.windowed_topics()
@@ -404,6 +413,15 @@ class TopologyTestDriver:
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         self._outputs[record.topic].append(record)
+
+
+def _stays_failed(failure: StreamsError) -> StreamsError:
+    """Return the error for a record or a time that reaches a query after the record on which the query failed."""
+    return StreamsError(
+        "Nothing was processed: the test driver has failed on an earlier record, and its state is gone. Open a new "
+        "driver for what comes next, or give it a handler that leaves such records out and goes on, as in "
+        f"TopologyTestDriver(topology, processing_handler=LogAndContinue()). The earlier failure: {failure}"
+    )
 
 
 def _global_topics(topology: Topology) -> set[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -64,6 +65,7 @@ class MemoryQuery:
         self, spark: SparkSession, plan: Plan, tasks: int = 1, partitions: Mapping[str, int] | None = None
     ) -> None:
         self.plan = plan
+        self.has_failed = False
         self._spark, self._tasks = spark, tasks
         self._offsets: dict[tuple[str, int], int] = {}
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
@@ -108,7 +110,11 @@ class MemoryQuery:
         """Return the rows that a micro-batch of records writes, all in JSON."""
         jvm: Any = self._spark.sparkContext._jvm
         self._stream.addData(jvm.PythonUtils.toSeq(lines))
-        self.query.processAllAvailable()
+        try:
+            self.query.processAllAvailable()
+        except StreamingQueryException:
+            self.has_failed = True
+            raise
         self._metrics.update()
         # Reading the table through Spark would be another query.
         sink: Any = self.query._jsq.streamingQuery().sink()

@@ -54,7 +54,7 @@ class RealTimeQuery:
     def __init__(self, spark: SparkSession, plan: Plan) -> None:
         self.plan = plan
         self.dropped: Counter[str] = Counter()
-        self._has_failed = False
+        self.has_failed = False
         self._offsets: Counter[tuple[str, int]] = Counter()
         self._id, own = plan.options.driver, own_session(spark)
         self._topics = java_class("DriverTopics").open(self._id)
@@ -88,7 +88,7 @@ class RealTimeQuery:
             records = [*records, Raw(CLOCK_TOPIC, FLUSH_KEY, None, -1)]
         made = self._topics.process(bytearray(self._packed(records)), self.query._jsq.streamingQuery())
         if made is None:
-            self._has_failed = True
+            self.has_failed = True
             self.query.awaitTermination()  # raises the reason
             raise StreamsError(f"Sub-topology {self.plan.name} of the test driver was stopped: open a new driver.")
         from_query = Reader(bytes(made))
@@ -104,7 +104,7 @@ class RealTimeQuery:
         Raises:
             Exception: it cannot be kept, which an application would have to do from one micro-batch to the next.
         """
-        if self.plan.groups and not self._has_failed and not self._topics.finish(self.query._jsq.streamingQuery()):
+        if self.plan.groups and not self.has_failed and not self._topics.finish(self.query._jsq.streamingQuery()):
             self.query.awaitTermination()
 
     def stop(self) -> None:

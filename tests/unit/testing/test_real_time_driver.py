@@ -236,14 +236,18 @@ def fails_on_seven(builder: StreamsBuilder) -> None:
     left.merge(right).group_by_key().reduce(add).to_stream().to("out")
 
 
-def test_a_record_that_fails_is_told_at_once_and_the_driver_stays_failed() -> None:
-    with TopologyTestDriver(built(fails_on_seven)) as driver:
+@pytest.mark.parametrize("partitions", [None, 1])
+def test_a_record_that_fails_is_told_at_once_and_later_ones_that_the_driver_has_failed(partitions: int | None) -> None:
+    with TopologyTestDriver(built(fails_on_seven), partitions=partitions) as driver:
         left = driver.create_input_topic("left")
         left.pipe_input("a", 1)
-        with pytest.raises(StreamsError, match=r"KSTREAM-REDUCE.*seven is too many"):
+        with pytest.raises(StreamsError, match=r"^KSTREAM-REDUCE.*seven is too many"):
             left.pipe_input("a", 7)
-        with pytest.raises(StreamsError, match="seven is too many"):
-            left.pipe_input("a", 2)
+        for _ in range(2):
+            with pytest.raises(StreamsError, match=r"^Nothing was processed: .* earlier .*seven is too many"):
+                left.pipe_input("a", 2)
+        with pytest.raises(StreamsError, match="Open a new driver"):
+            driver.advance_wall_clock_time("1s")
 
 
 class Locked(Processor):
