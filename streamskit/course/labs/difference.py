@@ -154,10 +154,17 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Windowed) and isinstance(other, Windowed):
         return (one.key, one.start, one.end) == (other.key, other.start, other.end)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(_same_field(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and bool(one == other)
+
+
+def _same_field(one: Any, other: Any) -> bool:
+    """Say the same of fields, where JSON does not tell 0 from 0.0."""
+    if {type(one), type(other)} == {int, float}:
+        one, other = float(one), float(other)
+    return same(one, other)
 
 
 def same_row(one: OutcomeRow, other: OutcomeRow) -> bool:

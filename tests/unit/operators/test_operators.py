@@ -334,7 +334,7 @@ def test_a_foreign_key_join_of_a_windowed_table_responds_only_to_windows_that_ar
             task.give(1, 0, record(message.key, message.value, start))
     responses = task.give(1, 1, record(b"k1", b"right", 30))
     results = [out for each in responses for out in task.give(2, 0, record(each.key, each.value, 30))]
-    assert [int.from_bytes(out.key[1:], "big") for out in results] == [10, 20]
+    assert [int.from_bytes((out.key or b"")[1:], "big") for out in results] == [10, 20]
     assert task.dropped == 1
 
 

@@ -84,7 +84,7 @@ def _listeners_by_song(
 # ---- 2: newcomers ----------------------------------------------------------------------------------------------------
 
 CHARTS = (
-    ("Jazz", "20"), ("Punk", "17 18"), ("Jazz", "04 20"), ("Jazz", "20 04"), ("Jazz", "20 04 05"), ("Punk", "18 17"),
+    ("Jazz", "20"), ("Punk", "18 17"), ("Jazz", "04 20"), ("Jazz", "20 04"), ("Jazz", "20 04 05"), ("Punk", "17 18"),
     ("Jazz", "19 20 04"), ("Jazz", "19 05 20"), ("Punk", "04 18 17"), ("Jazz", "05 19 20"),
 )  # fmt: skip
 """Charts in the order in which they came; a song of one genre is not new in it because another one has had it."""

@@ -136,8 +136,13 @@ class _Points(Runs):
     def __call__(self, answer: Any) -> Verdict:
         verdict = super().__call__(answer)
         with_stores = [nodes for nodes in _sub_topologies(answer, verdict) if any(node.stores for node in nodes)]
-        if any(not source.internal for nodes in with_stores for source in of_kind(Source, nodes)):
+        sources = [source for nodes in with_stores for source in of_kind(Source, nodes)]
+        if any(not source.internal for source in sources):
             return mistaken("no repartition before the store")
+        topics = {topic for source in sources for topic in source.topics}
+        counts = {sink.partitions for sink in topology_of(answer).sinks if sink.topic in topics} if topics else set()
+        if len(topics) > 1 and (None in counts or len(counts) > 1):
+            return mistaken("two repartition topics")
         return verdict
 
 
@@ -202,8 +207,8 @@ class _Account(FixedKeyProcessor):
                 self.context.forward(record.with_value({"Points": -change, "Left": left}))
 
 
-def spending(repartitioned: bool) -> Answer:
-    """Return the answer that repartitions what is earned but not what is spent; or neither."""
+def spending(earned_repartitioned: bool, spent_repartitioned: bool = False) -> Answer:
+    """Return the answer that repartitions what is earned, or what is spent, or both apart, or neither."""
 
     def points(number: Callable[[Column], Column]) -> Callable[[Column], Column]:
         return lambda v: F.struct(v.CustomerCardNo, number(v).alias("Points"))
@@ -212,8 +217,9 @@ def spending(repartitioned: bool) -> Answer:
         prime = builder.stream("pos-invoices", value=INVOICE).filter(lambda v: F.upper(v.CustomerType) == "PRIME")
         earned = prime.map_values(points(lambda v: v.TotalAmount * 0.02)).select_key(lambda v: v.CustomerCardNo)
         spent = builder.stream("pos-redemptions", value=Serdes.json("CustomerCardNo string, Points double"))
-        changes = (earned.repartition() if repartitioned else earned).merge(
-            spent.map_values(points(lambda v: -v.Points)).select_key(lambda v: v.CustomerCardNo)
+        taken = spent.map_values(points(lambda v: -v.Points)).select_key(lambda v: v.CustomerCardNo)
+        changes = (earned.repartition() if earned_repartitioned else earned).merge(
+            taken.repartition() if spent_repartitioned else taken
         )
         store = Stores.persistent_key_value_store("customer-points", Serdes.string(), Serdes.double())
         voucher = Serdes.json("Points double, Left double")
@@ -301,7 +307,8 @@ LAB = lab(
             "the last points kept back": WrongLoop(lambda: _vouchers(least=0.01)),
             "points spent twice": WrongLoop(lambda: _vouchers(takes_off=False)),
             "a refusal that costs points": WrongLoop(lambda: _vouchers(refused_too=True)),
-            "no repartition before the store": [spending(repartitioned=False), spending(repartitioned=True)],
+            "no repartition before the store": [spending(False), spending(True)],
+            "two repartition topics": spending(True, True),
         },
     ),
     split_customers=Asks(

@@ -193,7 +193,7 @@ LIMIT = 100
 
 def _alarms(size: Callable[[int], int] = abs, each: bool = False, equal: bool = False, once: bool = False) -> Recording:
     changes = [("GOLD", 60), ("GOLD", 40), ("GOLD", 5), ("WHEAT", -150), ("GOLD", 20), ("WHEAT", 30), ("GOLD", -30)]
-    changes += [("GOLD", 50), ("WHEAT", 40), ("WHEAT", -30), ("GOLD", -10)]
+    changes += [("GOLD", 50), ("WHEAT", 40), ("WHEAT", -30), ("GOLD", -10), ("WHEAT", 220)]
     held: dict[str, int] = {}
     alarmed: dict[str, bool] = {}
 

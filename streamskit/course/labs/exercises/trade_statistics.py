@@ -68,10 +68,13 @@ def _mean(some: list[Trade]) -> float:
     return sum(trade["price"] for trade in some) / len(some)
 
 
-def _jumps(least: float = 1.003, other: Callable[[float, float], Any] = lambda low, high: None) -> Recording:
+def _jumps(
+    least: float = 1.003, other: Callable[[float, float], Any] = lambda low, high: None, amount: float | None = None
+) -> Recording:
     def value(some: list[Trade]) -> Any:
         low, high = min(trade["price"] for trade in some), max(trade["price"] for trade in some)
-        return {"low": low, "high": high} if high >= least * low else other(low, high)
+        has_jumped = high >= least * low if amount is None else high - low >= amount
+        return {"low": low, "high": high} if has_jumped else other(low, high)
 
     return _in_windows(5 * SECOND, "price-jumps", 53, value)
 
@@ -325,6 +328,7 @@ LAB = lab(
                 WrongLoop(lambda: _jumps(least=1.3)),
                 WrongLoop(lambda: _jumps(least=4.0)),
             ],
+            "percent taken for an amount": WrongLoop(lambda: _jumps(amount=0.3)),
         },
     ),
     fitting_grace=Lives("fitting_grace", a_day_of_ticks, judge_fitting_grace, wrong=WRONG, returns_application=True),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from streamskit.api.windows import SessionWindows, SlidingWindows, TimeWindows, Windowed
-from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.difference import Outcome, same_rows
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import (
@@ -50,7 +50,9 @@ def windows_of_one_size(outcome: Outcome) -> bool:
 def cut_in_two(outcome: Outcome) -> bool:
     """The first thing that goes wrong is that a record joins no session, where it should."""
     first = outcome.first
-    return first is not None and bool(_merges(first.expected)) and not _merges(first.actual)
+    if first is None or not _merges(first.expected) or _merges(first.actual):
+        return False
+    return not same_rows(*([row for row in rows if row.value is not None] for rows in (first.expected, first.actual)))
 
 
 def joined(outcome: Outcome) -> bool:
