@@ -3,22 +3,23 @@
 import json
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import types as T
 
-from streamskit import Serde, StreamsBuilder, TopologyTestDriver
+from streamskit import Serde, StreamsBuilder, StreamsError, TopologyTestDriver
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue
-from streamskit.course.labs.exercise import Says, Verdict
+from streamskit.course.labs.exercise import Says, Verdict, topology_of
 from streamskit.course.labs.exercises import getting_started
 from streamskit.course.labs.exercises.elasticity import READING, shares
 from streamskit.course.labs.exercises.fault_tolerance import BALANCES, recorded_changelog, standby
 from streamskit.course.labs.exercises.serialization import FIRST
 from streamskit.course.labs.recording import Recording
+from streamskit.course.labs.trial import Trial
 
 
 def verdict(exercise: str, answer: Any) -> Verdict:
@@ -59,10 +60,43 @@ def test_values_without_a_known_mistake_are_told_which_ones_are_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"), [(2, "2 is too small."), (9, "9 is too large."), ("four", "'four' is not right.")]
+    ("answer", "says"),
+    [
+        (2, "2 is too small."),
+        (9, "9 is too large."),
+        ("4", "The answer has to be a number, without quotes, but is '4'."),
+        (True, "The answer has to be a number, without quotes, but is True."),
+    ],
 )
 def test_a_wrong_number_is_told_in_which_direction_the_right_one_lies(answer: Any, says: str) -> None:
     assert says in Says(4, "Four.")(answer).says
+
+
+def test_a_number_written_as_text_is_told_as_text_and_not_as_wrong() -> None:
+    assert verdict("cuts", {"A": "1", "B": 1, "C": 2, "D": 2, "E": 3, "F": 2}).says.startswith("A has to be a number")
+
+
+def test_an_answer_that_is_no_ordinary_function_is_told_what_to_write() -> None:
+    async def waits(builder: StreamsBuilder) -> None:
+        builder.stream("a").to("b")
+
+    def yields(builder: StreamsBuilder) -> Iterator[object]:
+        yield builder.stream("a")
+
+    for answer in (waits, yields):
+        with pytest.raises(StreamsKitError, match="write def in place of async def, and no yield"):
+            topology_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_stub"),
+    [
+        ("a failed on a record, at line 3, `raise NotImplementedError`: NotImplementedError.", True),
+        ('a failed, at line 3, `raise NotImplementedError("no nulls")`: NotImplementedError: no nulls.', False),
+    ],
+)
+def test_only_an_error_without_words_is_a_line_that_is_yet_to_be_written(said: str, is_stub: bool) -> None:
+    assert Trial(Mock(), error=StreamsError(said)).is_stub is is_stub
 
 
 def test_a_test_without_a_driver_is_told_to_take_one() -> None:

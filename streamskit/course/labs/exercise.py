@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
+from numbers import Number
 from traceback import extract_tb
 from typing import Any
 
@@ -18,6 +19,8 @@ from streamskit.course.labs.trial import run
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.failures import Line
 from streamskit.topology import Topology
+
+NUMBER_WANTED = "{} has to be a number, without quotes, but is {}."
 
 
 @dataclass(frozen=True)
@@ -250,12 +253,19 @@ class Says:
                 return mistaken(mistake)
         if isinstance(expected, dict) and isinstance(answer, dict):
             return wrong(differing_parts(answer, expected))
+        if is_number(expected) and (isinstance(answer, bool) or not is_number(answer)):
+            return wrong(NUMBER_WANTED.format("The answer", repr(answer)))
         kind = type(expected).__name__
         if type(answer) is not type(expected) and not isinstance(expected, int | float):
             return wrong(f"The answer has to be a {kind}, but is a {type(answer).__name__}: {answer!r}.")
         if isinstance(answer, int | float) and isinstance(expected, int | float):
             return wrong(f"{answer!r} is too {'small' if answer < expected else 'large'}.")
         return wrong(f"{answer!r} is not right.")
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number of Python's or NumPy's, and no truth value."""
+    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def topology_of(answer: Any) -> Topology:
@@ -268,6 +278,8 @@ def topology_of(answer: Any) -> Topology:
         return answer
     if not callable(answer):
         raise StreamsKitError(f"it has to be a function that takes a StreamsBuilder, but is {answer!r}.")
+    if inspect.iscoroutinefunction(answer) or inspect.isgeneratorfunction(answer):
+        raise StreamsKitError("it has to be an ordinary function: write def in place of async def, and no yield in it.")
     if not inspect.signature(answer).parameters:
         return _is_topology(answer(), getattr(answer, "__name__", "your function"))
     builder = StreamsBuilder()
@@ -305,10 +317,13 @@ def _is_equal(answer: Any, expected: Any) -> bool:
 
 def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     """Say which entries are wrong, without giving the right ones away."""
-    bad = [str(name) for name in expected if name in answer and not is_answer(answer[name], expected[name])]
+    bad = [name for name in expected if name in answer and not is_answer(answer[name], expected[name])]
+    for name in bad:
+        if is_number(expected[name]) and isinstance(answer[name], str):
+            return NUMBER_WANTED.format(name, repr(answer[name]))
     missing = [str(name) for name in expected if name not in answer]
     extra = [str(name) for name in answer if name not in expected]
-    parts = (("wrong", bad), ("missing", missing), ("not asked for", extra))
+    parts = (("wrong", [str(name) for name in bad]), ("missing", missing), ("not asked for", extra))
     return "; ".join(f"{', '.join(names[:6])}: {what}" for what, names in parts if names) + "."
 
 

@@ -1,5 +1,6 @@
 """A learner's topology, run on the steps of a recording: what came out after which step."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ class Trial:
     @property
     def is_stub(self) -> bool:
         """Whether it stopped in lines that the learner has yet to write, in a process of Spark's."""
-        return "NotImplementedError" in str(self.error)
+        raised = re.sub(r"`[^`]*`", "", str(self.error))  # without the line of code, which may quote a message
+        return re.search(r"NotImplementedError(?!: \S)", raised) is not None
 
 
 def run(topology: Topology, recording: Recording) -> Trial:

@@ -134,6 +134,8 @@ def question(name: str) -> Question:
     Raises:
         StreamsKitError: there is none.
     """
+    if not isinstance(name, str):
+        raise StreamsKitError(f"{name!r} is no name of a question: that is text, as in the lesson's own cells.")
     if name not in questions():
         near = difflib.get_close_matches(name, questions(), 3, 0.4)
         advice = f"Did you mean {' or '.join(near)}?" if near else "The lesson's own cells have the names."

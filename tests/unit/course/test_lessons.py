@@ -103,6 +103,11 @@ def test_an_unknown_question_names_those_that_are_near() -> None:
         predict("seat")
 
 
+def test_a_guess_in_the_place_of_the_name_is_told() -> None:
+    with pytest.raises(StreamsKitError, match="3 is no name of a question"):
+        predict(3, ...)  # type: ignore[arg-type]
+
+
 def test_a_question_without_an_explanation_is_refused() -> None:
     with pytest.raises(StreamsKitError, match="needs both 'ask' and 'because'"):
         parsed('[seats]\nask = "How many?"', "demo")

@@ -167,10 +167,11 @@ def _ask_gain() -> list[Ask]:
     positions["TIN"] = {"quantity": 40, "paid": 1_200.0}
     rows["ZINC"] = {"quantity": 40, "worth": 99.0}
     rows["LEAD"], positions["LEAD"] = {"quantity": 0, "worth": 0.0}, {"quantity": 0, "paid": -75.0}
+    rows["IRON"], positions["IRON"] = {"quantity": 10, "worth": 500.0}, {"quantity": 10, "paid": 500.0}
     stores = table("positions", positions, POSITION), table("exposure", rows, EXPOSURE)
     return [
         Ask(f'gain(positions, exposure, "{asset}")', (*stores, asset), _gain(*stores, asset))
-        for asset in ("WHEAT", "GOLD", "LEAD", "TIN", "ZINC", "PLATINUM")
+        for asset in ("WHEAT", "GOLD", "LEAD", "IRON", "TIN", "ZINC", "PLATINUM")
     ]
 
 
