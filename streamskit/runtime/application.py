@@ -398,7 +398,8 @@ class Application:
 
     def _catch_up(self, deadline: float) -> CatchUp:
         isolation: Isolation = "read_committed" if self.config.exactly_once else "read_uncommitted"
-        return CatchUp(self.supervisor, self.states, self.brokers, deadline, isolation)
+        waits = self.config.milliseconds("commit_interval"), self.config.max_task_idle_ms
+        return CatchUp(self.supervisor, self.states, self.brokers, deadline, isolation, *waits)
 
     def match_topics(self) -> None:
         """Find the topics that match the program's patterns.

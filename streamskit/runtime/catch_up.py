@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from streamskit.broker import ExternalBroker
+from streamskit.common.durations import spell
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Isolation, Offsets
@@ -32,6 +33,8 @@ class CatchUp:
         brokers: says where topics end.
         deadline: when to give up, as `time.monotonic()` counts.
         isolation: the queries' isolation level: "read_committed" if they skip uncommitted transactions' records.
+        commit_interval: how many milliseconds pass from the begin of a micro-batch to that of the next.
+        max_task_idle: how many milliseconds a query waits for a topic that has no records.
     """
 
     def __init__(
@@ -41,9 +44,12 @@ class CatchUp:
         brokers: ExternalBroker,
         deadline: float,
         isolation: Isolation = "read_uncommitted",
+        commit_interval: int = 0,
+        max_task_idle: int = 0,
     ) -> None:
         self._supervisor, self._states, self._brokers, self.deadline = supervisor, states, brokers, deadline
         self._isolation = isolation
+        self._commit_interval, self._max_task_idle = commit_interval, max_task_idle
         self._began = time.monotonic()
 
     def of_queries(self) -> None:
@@ -114,7 +120,7 @@ class CatchUp:
     def _wait_for(self, query: RunningQuery, ends: TopicOffsets) -> None:
         """Wait until a query has processed what is in its topics before some offsets."""
         while not (progress := query.progress).has_reached(ends):
-            self._check_time(partial(_not_done, query, progress.lag(ends), time.monotonic() - self._began))
+            self._check_time(partial(self._not_done, query, progress.lag(ends)))
             if query.plan.runs_in_real_time:
                 query.end_batch(ends)
             time.sleep(0.02)
@@ -150,21 +156,29 @@ class CatchUp:
             )
         raise StreamsError(otherwise())
 
-
-def _not_done(query: RunningQuery, left: int, seconds: float) -> str:
-    name = query.plan.name
-    if query.plan.runs_in_real_time and not query.can_end_batch:
-        return (
-            f"Sub-topology {name} runs in real-time mode on executors of other machines, where only the end of a "
-            "batch, after the time in real_time=, shows what was processed. Wait for a result that you know instead, "
-            "with wait_until() of streamskit.testing, or give await_processed() a timeout longer than a "
-            f"batch.{query.trouble}"
-        )
-    records = "1 record is" if left == 1 else f"{left} records are"
-    return (
-        f"Sub-topology {name} is not done after {seconds:.1f} s: {records} left. Give "
-        f'await_processed() a longer timeout, such as "5 minutes".{query.trouble}'
-    )
+    def _not_done(self, query: RunningQuery, left: int) -> str:
+        seconds, plan = time.monotonic() - self._began, query.plan
+        if plan.runs_in_real_time and not query.can_end_batch:
+            return (
+                f"Sub-topology {plan.name} runs in real-time mode on executors of other machines, where only the end "
+                "of a batch, after the time in real_time=, shows what was processed. Wait for a result that you know "
+                "instead, with wait_until() of streamskit.testing, or give await_processed() a timeout longer than a "
+                f"batch.{query.trouble}"
+            )
+        records = "1 record is" if left == 1 else f"{left} records are"
+        advice = 'Give await_processed() a longer timeout, such as "5 minutes".'
+        if not plan.runs_in_real_time and self._commit_interval > seconds * 1000:
+            advice = (
+                f"With commit_interval={spell(self._commit_interval)!r} a micro-batch begins only as often as that: "
+                "set a shorter one."
+            )
+        elif len(plan.topics) > 1 and self._max_task_idle > seconds * 1000:
+            advice = (
+                f"With max_task_idle_ms={self._max_task_idle} it waits as long as that for a topic that has no "
+                f"records, and it reads {', '.join(plan.topics)}: send records to the one that has none, or set a "
+                "smaller value."
+            )
+        return f"Sub-topology {plan.name} is not done after {seconds:.1f} s: {records} left. {advice}{query.trouble}"
 
 
 def from_outside(plans: Sequence[Plan]) -> set[str]:

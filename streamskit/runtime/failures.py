@@ -24,7 +24,7 @@ from streamskit.operators.error_handling import FailedOperator, read_attribution
 from streamskit.planning.plan import Plan
 from streamskit.runtime.denials import denial
 from streamskit.runtime.recovery import checkpoint_errors
-from streamskit.runtime.recovery.exactly_once import transaction_failure
+from streamskit.runtime.recovery.exactly_once import GROWN, transaction_failure
 from streamskit.topology.nodes import Node, SideEffect
 
 HEAD = "Traceback (most recent call last):"
@@ -50,11 +50,6 @@ NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|
 
 PRODUCERS = re.compile(r"org\.apache\.kafka[\w.$]*(?:Exception|Error): [^\n]*")
 """What Kafka's producer says, within what Spark makes of it."""
-
-GROWN = (
-    " Does an aggregate collect more with each record? Keep less in it, or raise max_request_size of the application "
-    "and max.message.bytes of the topic."
-)
 
 WORKER_LOST = "Python worker exited unexpectedly"
 """What Spark says when a Python worker is gone."""

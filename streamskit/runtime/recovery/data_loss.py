@@ -225,6 +225,12 @@ class DataLoss:
                 gone = _gone(plan, now)
         if not gone:
             return now
+        if gone[0].startswith(f"{self._application_id}-") and gone[0].endswith("-repartition"):
+            raise StreamsError(
+                f"Topic '{gone[0]}', which '{self._application_id}' made for itself, is not there any more: it was "
+                "deleted while the application ran. Call clean_up() and start again: the application begins anew, and "
+                f"makes the topic.{unseen(plan.options.bootstrap_servers)}"
+            )
         raise StreamsError(
             f"Topic '{gone[0]}', which sub-topology {plan.name} of '{self._application_id}' reads, is not there any "
             "more: it was deleted while the application ran. Create it again, then start the application: after "

@@ -43,6 +43,12 @@ SINK = "org.apache.spark.sql.streamskit.TransactionalKafka"
 TRANSACTION_TIMEOUT = 5 * 60 * 1000
 """After how many milliseconds the broker aborts a transaction; a producer that cannot reach it gives up before."""
 
+GROWN = (
+    " Does an aggregate collect more with each record? Keep less in it, or raise max_request_size of the application "
+    "and max.message.bytes of the topic."
+)
+"""What to do about a record that is larger than the producer sends."""
+
 REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.]+\.)?(\w+: [^\n]*)")
 """What `NotWritten` says (in `streamskit/jvm/Transactions.scala`)."""
 
@@ -200,7 +206,9 @@ def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
         topic, why = refused.groups()
         sink = next((f"{sink.name} (written at {sink.call_site})" for sink in plan.sinks if plan.topic(sink) == topic),
                     f"Sub-topology {plan.name} of '{plan.application_id}'")  # fmt: skip
+        advice = GROWN if "max.request.size" in why else ""
         return StreamsError(
             f"{sink}: a record could not be written to topic '{topic}': {why.strip()} Nothing of its micro-batch was."
+            f"{advice}"
         )
     return None

@@ -58,16 +58,21 @@ def plans(write: Callable[[StreamsBuilder], Any]) -> list[Plan]:
     return planned(builder.build(), "app")
 
 
-def wait(queries: list[Query], log: Log, seconds: float = 2) -> None:
+def wait(queries: list[Query], log: Log, seconds: float = 2, **waits: int) -> None:
     supervisor = SimpleNamespace(queries=queries, raise_failure=lambda: None, is_paused=False,
                                  broker=SimpleNamespace(seconds_away=0))  # fmt: skip
     states = SimpleNamespace(state=State.RUNNING)
-    catch_up = CatchUp(cast(Any, supervisor), cast(Any, states), cast(Any, log), time.monotonic() + seconds)
+    deadline = time.monotonic() + seconds
+    catch_up = CatchUp(cast(Any, supervisor), cast(Any, states), cast(Any, log), deadline, **cast(Any, waits))
     catch_up.of_queries()
 
 
 def through(builder: StreamsBuilder) -> None:
     builder.stream("in").to("out")
+
+
+def joined(builder: StreamsBuilder) -> None:
+    builder.stream("left").join(builder.table("right"), lambda v, other: v).to("out")
 
 
 def in_two_steps(builder: StreamsBuilder) -> None:
@@ -105,6 +110,32 @@ def test_what_goes_round_is_waited_for_until_it_comes_to_rest() -> None:
     log.ends["in"] = 3
     wait([Query(each, log) for each in plans(in_a_circle)], log)
     assert log.ends["round"] >= 20
+
+
+class Waiting(Query):
+    """Processes nothing, as its settings let it wait."""
+
+    can_end_batch = True
+
+    @property
+    def progress(self) -> Any:
+        return SimpleNamespace(has_reached=lambda ends: False, lag=lambda ends: 2)
+
+
+@pytest.mark.parametrize(
+    ("write", "waits", "said"),
+    [
+        (through, {}, r"2 records are left\. Give await_processed\(\) a longer timeout"),
+        (through, {"commit_interval": 3_600_000}, r"With commit_interval='1 h' .* set a shorter one"),
+        (through, {"max_task_idle": 60_000}, r"Give await_processed\(\) a longer timeout"),
+        (joined, {"max_task_idle": 60_000}, r"max_task_idle_ms=60000 .* reads left, right: send records to the one"),
+    ],
+)
+def test_records_that_a_setting_holds_up_are_told_with_the_setting(
+    write: Callable[[StreamsBuilder], Any], waits: dict[str, int], said: str
+) -> None:
+    with pytest.raises(StreamsError, match=said):
+        wait([Waiting(each, Log()) for each in plans(write)], Log(), 0.1, **waits)
 
 
 def test_what_goes_round_for_ever_is_given_up_in_time() -> None:

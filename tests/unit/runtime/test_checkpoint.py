@@ -14,6 +14,7 @@ from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery import checkpoint as checkpoint_module
+from streamskit.runtime.recovery import data_loss
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.checkpoint_errors import checksums
 from streamskit.runtime.recovery.data_loss import DataLoss
@@ -351,3 +352,16 @@ def test_a_crash_while_it_goes_on_behind_a_gap_leaves_the_gap_to_be_found_again(
             heed(checkpoint, "continue", first=(40, 0), end=(50, 50))
     assert heed(checkpoint, "continue", first=(40, 0), end=(50, 50)).lost == {"0": 35}
     assert checkpoint.position()["in"][0] == 40 <= planned(checkpoint)["0"]
+
+
+def test_a_repartition_topic_that_is_deleted_is_not_to_be_made_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_loss, "extents", lambda servers, topics: {})
+    monkeypatch.setattr(data_loss, "unseen", lambda servers: "")
+    builder = StreamsBuilder()
+    builder.stream("in").repartition("again").to("out")
+    after = next(each for each in plan(builder.build(), "app") if "app-again-repartition" in each.topics)
+    losses = DataLoss("app", Path("nowhere"), "stop")
+    losses.know([after], {"app-again-repartition": "1"}, {"app-again-repartition": 1}, lambda ids: None)
+    said = "'app-again-repartition', which 'app' made for itself, .* was deleted .* Call clean_up"
+    with pytest.raises(StreamsError, match=said):
+        losses.is_behind(RuntimeError(data_loss.UNKNOWN_TOPIC), after)

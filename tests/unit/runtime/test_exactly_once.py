@@ -87,6 +87,11 @@ def test_a_record_that_was_refused_is_told_of_with_its_sink_and_topic() -> None:
     )
 
 
+def test_a_record_that_has_grown_too_large_is_told_with_the_setting() -> None:
+    text = TOO_LARGE.replace("9 bytes.", "9 bytes, larger than 8, the value of the max.request.size configuration.")
+    assert "raise max_request_size of the application" in str(transaction_failure(text.format("orders"), PLAN))
+
+
 @pytest.mark.parametrize("kind", ["ProducerFencedException", "InvalidProducerEpochException"])
 def test_a_fenced_run_says_that_another_one_has_begun(kind: str) -> None:
     said = transaction_failure(f"Caused by: org.apache.kafka.common.errors.{kind}: There is a newer producer.", PLAN)
