@@ -138,10 +138,12 @@ def test_a_start_that_breaks_off_between_two_queries_leaves_a_note_of_what_has_b
     write(broker, name, range(10))
     begin = KafkaTopics.start
 
-    def begin_the_first(topics: KafkaTopics, plan: Plan, checkpoint: Path, producers: str) -> StreamingQuery:
+    def begin_the_first(
+        topics: KafkaTopics, plan: Plan, checkpoint: Path, producers: str, goes_on: bool
+    ) -> StreamingQuery:
         if plan.number == 1:
             raise StreamsError("the machine went down")
-        query = begin(topics, plan, checkpoint, producers)
+        query = begin(topics, plan, checkpoint, producers, goes_on)
         query.processAllAvailable()
         return query
 
