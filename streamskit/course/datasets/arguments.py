@@ -56,6 +56,8 @@ RULES = {
         lambda value: isinstance(value, (tuple, list)) and bool(value) and all(isinstance(each, str) for each in value),
         "one or more texts, such as ('KO', 'IBM')",
     ),
+    "stop_at": Rule(is_whole, "a whole number, or None for no end"),
+    "broken": Rule(lambda value: not isinstance(value, bytes) and bool(value), "a list of one or more values in bytes"),
     "first": DAY,
     "last": DAY,
 }

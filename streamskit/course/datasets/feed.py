@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError
-from streamskit.course.datasets.arguments import check_argument, is_number, is_whole
+from streamskit.course.datasets.arguments import check_argument, is_number
 from streamskit.faults.records import POISON
 from streamskit.serdes import Serde
 
@@ -74,11 +74,9 @@ class Feed:
         self.sent_late = self.sent_broken = 0
         self.trouble = ""
         """The error that stopped the feed, if there was one."""
-        values: Any = broken  # bytes are a sequence, too, of numbers
-        if isinstance(values, bytes) or not values:
-            raise StreamsError(f"Feed(broken={broken!r}): broken has to be a list of one or more values in bytes.")
-        if stop_at is not None and not is_whole(stop_at):
-            raise StreamsError(f"Feed(stop_at={stop_at!r}): stop_at has to be a whole number, or None for no end.")
+        check_argument("Feed", "broken", broken)
+        if stop_at is not None:
+            check_argument("Feed", "stop_at", stop_at)
         self._broker, self._records, self._value = broker, iter(records), value
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()

@@ -253,7 +253,7 @@ class Says:
                 return mistaken(mistake)
         if isinstance(expected, dict) and isinstance(answer, dict):
             return wrong(differing_parts(answer, expected))
-        if is_number(expected) and (isinstance(answer, bool) or not is_number(answer)):
+        if _is_number(expected) and not _is_number(answer):
             return wrong(NUMBER_WANTED.format("The answer", repr(answer)))
         kind = type(expected).__name__
         if type(answer) is not type(expected) and not isinstance(expected, int | float):
@@ -261,11 +261,6 @@ class Says:
         if isinstance(answer, int | float) and isinstance(expected, int | float):
             return wrong(f"{answer!r} is too {'small' if answer < expected else 'large'}.")
         return wrong(f"{answer!r} is not right.")
-
-
-def is_number(value: Any) -> bool:
-    """Say whether a value is a number of Python's or NumPy's, and no truth value."""
-    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def topology_of(answer: Any) -> Topology:
@@ -291,6 +286,11 @@ def _is_topology(made: Any, name: str) -> Topology:
     if not isinstance(made, Topology):
         raise StreamsKitError(f"{name}() has to return its Topology; it returned {made!r}.")
     return made
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number of Python's or NumPy's, and no truth value."""
+    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def is_answer(answer: Any, expected: Any) -> bool:
@@ -319,7 +319,7 @@ def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     """Say which entries are wrong, without giving the right ones away."""
     bad = [name for name in expected if name in answer and not is_answer(answer[name], expected[name])]
     for name in bad:
-        if is_number(expected[name]) and isinstance(answer[name], str):
+        if _is_number(expected[name]) and isinstance(answer[name], str):
             return NUMBER_WANTED.format(name, repr(answer[name]))
     missing = [str(name) for name in expected if name not in answer]
     extra = [str(name) for name in answer if name not in expected]
