@@ -22,6 +22,7 @@ from streamskit.environment import jars
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
 from streamskit.environment.identity import process_start
 from streamskit.environment.java import find_java
+from streamskit.environment.processes import listened_ports
 
 OLDEST_PYTHON = (3, 11)
 JUPYTER_PORT = 8888
@@ -191,6 +192,8 @@ def _ports() -> tuple[Status, str, str]:
     except OSError as error:
         do = "Look for a firewall or a security tool that forbids programs to listen on 127.0.0.1."
         return "problem", f"No port of 127.0.0.1 can be opened ({error.strerror}).", do
+    if any(JUPYTER_PORT in listened_ports(parent) for parent in psutil.Process().parents()):
+        return "ok", f"Ports of 127.0.0.1 can be opened; {JUPYTER_PORT} is that of the JupyterLab you are in.", ""
     if _answers(f"127.0.0.1:{JUPYTER_PORT}"):
         do = "Nothing, or choose one: `make lab ARGS=--port=9999`."
         return "warning", f"Port {JUPYTER_PORT} is taken; JupyterLab will use the next free one.", do

@@ -182,6 +182,16 @@ def test_a_taken_port_says_what_jupyterlab_will_do(monkeypatch: pytest.MonkeyPat
     assert (found.status, f"Port {server} is taken" in found.says) == ("warning", True)
 
 
+def test_the_port_of_the_jupyterlab_that_runs_the_notebook_is_no_warning(server: int) -> None:
+    kernel = (
+        "from streamskit.environment import doctor\n"
+        f"doctor.JUPYTER_PORT = {server}\n"
+        "print(*doctor._ports(), sep='|')"
+    )
+    said = subprocess.run([sys.executable, "-c", kernel], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said == f"ok|Ports of 127.0.0.1 can be opened; {server} is that of the JupyterLab you are in.|\n"
+
+
 def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=7 * 1024**2))
     found = check("Disk")
