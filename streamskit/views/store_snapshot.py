@@ -215,10 +215,10 @@ def store_snapshot(
 
 def numeric_fields(rows: Iterable[SnapshotRow]) -> list[str]:
     """Return the fields that hold numbers."""
-    return list(dict.fromkeys(name for row in rows for name, value in row.fields.items() if is_number(value)))
+    return list(dict.fromkeys(name for row in rows for name, value in row.fields.items() if can_be_drawn(value)))
 
 
-def is_number(value: Any) -> bool:
+def can_be_drawn(value: Any) -> bool:
     """Whether a value can be drawn."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
@@ -263,7 +263,7 @@ def _chart(
     name = value or fields[0]
     if store.kind == "window":
         return _lines(store, items, name, before.chart if before else StoreChart())
-    bars = [(row.key, _drawn(row.fields[name])) for row in map(_row, items) if is_number(row.fields.get(name))]
+    bars = [(row.key, _drawn(row.fields[name])) for row in map(_row, items) if can_be_drawn(row.fields.get(name))]
     everything = [bar for bar in bars if math.isfinite(bar[1])]  # a NaN has no place in an order
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
     return StoreChart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
@@ -281,7 +281,7 @@ def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart)
         with suppress(InvalidStateStorePartitionError):  # another instance has the key now: it is drawn no longer
             windows = store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest)
             values = [(start, _fields(value)) for start, value in windows]
-            points = [(start, _drawn(fields[name])) for start, fields in values if is_number(fields.get(name))]
+            points = [(start, _drawn(fields[name])) for start, fields in values if can_be_drawn(fields.get(name))]
             if points:
                 lines[key] = points[-POINTS:]
     gaps = [two - one for points in lines.values() for (one, _), (two, _) in pairwise(points)]

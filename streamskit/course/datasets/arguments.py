@@ -20,7 +20,7 @@ class Rule(NamedTuple):
     words: str
 
 
-def is_number(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     """Whether a value is a finite number, of Python's or NumPy's."""
     try:
         return not isinstance(value, (bool, str, bytes)) and math.isfinite(value)
@@ -30,7 +30,7 @@ def is_number(value: Any) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number."""
-    return is_number(value) and hasattr(value, "__index__")
+    return is_finite(value) and hasattr(value, "__index__")
 
 
 def _is_day(value: Any) -> bool:
@@ -40,7 +40,7 @@ def _is_day(value: Any) -> bool:
         return False
 
 
-PACE = Rule(lambda value: is_number(value) and value > 0, "a number above 0")
+PACE = Rule(lambda value: is_finite(value) and value > 0, "a number above 0")
 DAY = Rule(_is_day, "a day such as '2013-03-08'")
 
 RULES = {
@@ -51,7 +51,7 @@ RULES = {
     "speed": PACE,
     "start": Rule(lambda value: is_whole(value) and value >= 0, "a time in milliseconds since 1970, from 0 on"),
     "seed": Rule(is_whole, "a whole number"),
-    "share": Rule(lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
+    "share": Rule(lambda value: is_finite(value) and 0 <= value <= 1, "a number from 0 to 1"),
     "symbols": Rule(
         lambda value: isinstance(value, (tuple, list)) and bool(value) and all(isinstance(each, str) for each in value),
         "one or more texts, such as ('KO', 'IBM')",

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError
-from streamskit.course.datasets.arguments import check_argument, is_number
+from streamskit.course.datasets.arguments import check_argument, is_finite
 from streamskit.faults.records import POISON
 from streamskit.serdes import Serde
 
@@ -108,7 +108,7 @@ class Feed:
 
     @per_second.setter
     def per_second(self, rate: float) -> None:
-        if not is_number(rate) or not 0 <= rate <= MOST_PER_SECOND:
+        if not is_finite(rate) or not 0 <= rate <= MOST_PER_SECOND:
             raise StreamsError(f"per_second={rate!r} cannot be sent: choose a number from 0 to {MOST_PER_SECOND:,}.")
         self._per_second = float(rate)
 
