@@ -5,6 +5,9 @@ from base64 import b64encode
 from collections.abc import Iterable
 from html import escape
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What XML has no place for: control characters, halves of surrogate pairs, and what is no character."""
+
 
 def number(value: float) -> str:
     """Write a coordinate or a length with at most one decimal.
@@ -68,6 +71,17 @@ def at(x: float, y: float) -> str:
     return f"translate({number(x)} {number(y)})"
 
 
+def printable(markup: str) -> str:
+    r"""Return HTML or SVG with a sign in place of each character that neither a browser nor XML takes.
+
+    >>> printable("a\x1bb, \ud83d"), printable("Zürich")
+    ('a␛b, �', 'Zürich')
+    """
+    return _UNPRINTABLE.sub(
+        lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\N{REPLACEMENT CHARACTER}", markup
+    )
+
+
 def document(width: float, height: float, content: Iterable[str], **look: str | float) -> str:
     """Return a standalone picture of so many pixels; its content begins with a title."""
     box = f"0 0 {number(width)} {number(height)}"
@@ -85,9 +99,11 @@ def as_image(svg: str, words: str, kind: str = "") -> str:
         words: what it shows.
         kind: the class of the image, for a page's style.
     """
-    data = b64encode(svg.encode()).decode()
+    data = b64encode(printable(svg).encode()).decode()
     named = f' class="{kind}"' if kind else ""
-    return f'<img alt="{escape(words)}"{named} style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    return (
+        f'<img alt="{escape(printable(words))}"{named} style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    )
 
 
 def _attribute(value: str | float) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import merge
 
 import confluent_kafka
@@ -15,6 +15,7 @@ from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.connection import reachable
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, PartitionReader, TopicRecord, topic_record
+from streamskit.kafka.topics import TopicIdentity, identities
 
 FIRST, END = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 ANSWER_SECONDS, LOOK_SECONDS = 5.0, 2.0
@@ -95,6 +96,7 @@ class Tail(Ends):
         super().__init__(bootstrap_servers)
         self._topics, self._keep = list(topics), keep
         self._reader: PartitionReader[TopicRecord] | None = None
+        self._ids: dict[str, str] = {}
         self._next: Offsets = {}
         self._looks = 0
         self._kept: dict[TopicPartition, deque[tuple[int, TopicRecord]]] = {}
@@ -112,6 +114,8 @@ class Tail(Ends):
             BrokerError: the broker does not answer, has no such topic, or does not allow it to be read.
         """
         try:
+            # Before the ends: those of a topic that is made again in between are forgotten at the next look.
+            self._forget_former()
             self.ends = self._offsets(self._partitions_of(self._topics), END)
             self._check_there()
             self._looks += 1
@@ -132,6 +136,17 @@ class Tail(Ends):
         """Return how many offsets lie before the first record that is kept."""
         firsts = [kept[0][1].offset for where, kept in self._kept.items() if kept and partition in (None, where[1])]
         return sum(firsts)
+
+    def _forget_former(self) -> None:
+        """Forget what was read of topics that were deleted and made again since."""
+        for topic, found in self._identities().items():
+            if self._ids.setdefault(topic, found.id) != found.id:
+                self._ids[topic] = found.id
+                for where in [where for where in self._next if where.topic == topic]:
+                    del self._next[where], self._kept[where]
+
+    def _identities(self) -> Mapping[str, TopicIdentity]:
+        return identities(self._connected(), self._topics, ANSWER_SECONDS) if self._topics else {}
 
     def _check_there(self) -> None:
         missing = [topic for topic in self._topics if not any(where.topic == topic for where in self.ends)]
@@ -171,7 +186,7 @@ class Tail(Ends):
         for where, end in self.ends.items():
             kept = self._kept.setdefault(where, deque(maxlen=self._keep))
             if end < self._next.get(where, 0):
-                kept.clear()  # the topic was deleted and made again
+                kept.clear()  # its records were lost, or the topic was made again since it was identified
                 del self._next[where]
             self._next[where] = max(self._next.get(where, 0), end - self._keep, first[where])
         return {where for where, end in self.ends.items() if self._next[where] < end}

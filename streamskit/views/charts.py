@@ -182,7 +182,7 @@ def frame(title: str, parts: Iterable[str], width: float = WIDTH, height: float 
     """Put the parts of a chart into an SVG of the given size in pixels, with a title."""
     words = escape(title)
     head = [svg.element("title", words), svg.element("text", words, x=0, y=13, font_weight="600")]
-    look = {"style": "max-width:100%", "fill": "currentColor", "font_family": "system-ui,sans-serif"}
+    look = {"style": "max-width:100%;height:auto", "fill": "currentColor", "font_family": "system-ui,sans-serif"}
     return svg.document(width, height, [*head, *parts], font_size=11, **look)
 
 

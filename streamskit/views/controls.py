@@ -74,6 +74,17 @@ def search_field(changed: Callable[[], object]) -> widgets.Text:
     return field(widgets.Text, "Key", 30, 290, changed, placeholder='begins with …   (in "quotes": is)')
 
 
+def close_whole(widget: widgets.Widget) -> None:
+    """Close a widget, all in it, and what it looks like: the kernel keeps each of them until it is closed."""
+    for child in getattr(widget, "children", ()):
+        close_whole(child)
+    looks = [getattr(widget, name, None) for name in ("layout", "style")]
+    widget.close()
+    for look in looks:
+        if look is not None:
+            look.close()
+
+
 def in_background(name: str, act: Callable[[], None]) -> None:
     """Do something that takes seconds in a separate thread, so that the kernel stays free."""
     threading.Thread(target=act, name=f"streamskit-{name}", daemon=True).start()

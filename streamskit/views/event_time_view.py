@@ -14,7 +14,7 @@ from streamskit.views.charts import counted, shortened
 from streamskit.views.controls import Stepper, checked_count, field
 from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
 from streamskit.views.live_view import LiveView
-from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals
+from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals, leaves_out
 from streamskit.views.replay import EventTimeSnapshot, ReplayedRecord, SeenRecords
 from streamskit.views.upstream import UpstreamSource
 
@@ -136,14 +136,15 @@ class EventTimeView(LiveView):
         self._offer_tasks()
         partition = int(self._task.value)
         raw, dropped = self._arrivals.raw(partition), self._arrivals.dropped()
+        counting = dict.fromkeys(node.name for node in (*self._nodes, *(origin.source for origin in self._feeding)))
         return SeenRecords(
             topics=list(dict.fromkeys(topic for origin in self._feeding for topic in origin.topics)),
             partition=partition,
             partitions=list(self._arrivals.partitions),
-            arrivals=as_arrivals(raw, self._feeding, self._time),
+            arrivals=as_arrivals(raw, self._feeding, self._time, leaves_out(self._source)),
             before=self._arrivals.before(partition),
             caveat=self._caveat,
-            dropped={node.name: dropped[node.name] for node in self._nodes if dropped[node.name]},
+            dropped={name: dropped[name] for name in counting if dropped[name]},
             stopped=self._arrivals.stopped(),
         )
 

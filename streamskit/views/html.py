@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from html import escape, unescape
 from typing import Any
+from uuid import UUID
 
-from streamskit.common.svg import as_image
+from streamskit.common.svg import as_image, printable
 from streamskit.common.themes import on_dark_pages
 from streamskit.views.charts import dated, decimals, shortened, spelled
 
@@ -19,8 +20,8 @@ SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "f
 MARK, LINE = 20, 26
 """The width of the column of signs and the height of a row, in pixels: fixed, so that nothing jumps at a refresh."""
 
-LONGEST_CELL, FITS = 60, 12
-"""How many characters of a value are written at most, and how many always fit."""
+LONGEST_CELL, LONGEST_WHOLE, FITS = 60, 2000, 12
+"""How many characters of a value are written at most, how many are seen by pointing at it, and how many always fit."""
 
 READABLE_ANYWHERE = "#767676"
 """A grey that can be read on a white page and on a black one."""
@@ -45,8 +46,9 @@ STYLE = (
     + "\n"
     + on_dark_pages(".streamskit-view .sk-failed", "color:#fca5a5")
     + """
-.streamskit-live :is(.widget-html-content,.jupyter-widget-html-content){min-width:0}
 .streamskit-view .sk-rows{overflow-x:auto}
+.streamskit-live :is(.widget-html-content,.jupyter-widget-html-content){min-width:0;overflow:auto hidden}
+.streamskit-live .sk-rows{overflow-x:visible}
 .streamskit-view table{color:inherit;border-collapse:collapse;margin:0;font-size:12.5px;table-layout:fixed}
 .streamskit-view table :is(th,td){border-bottom:1px solid var(--jp-border-color2,#d1d5db);height:24px;
  line-height:24px;max-width:none;overflow:hidden;padding:0 10px;text-align:right;text-overflow:ellipsis;
@@ -79,7 +81,7 @@ SWITCH = (
 
 def part(html: str, kind: str) -> str:
     """Wrap a part of a view's page so that the style applies to it; `kind` says of which view, such as "store"."""
-    return f'<div class="streamskit-view streamskit-{kind}">{html}</div>'
+    return f'<div class="streamskit-view streamskit-{kind}">{printable(html)}</div>'
 
 
 def notice(sentence: str, kind: str) -> str:
@@ -155,7 +157,7 @@ def cell(short: str, whole: str = "", *, left: bool = False, head: str = "") -> 
     """Write a cell; what `whole` says can be read by pointing at it."""
     tag = f'th scope="col" aria-label="{escape(head)}"' if head else "td"
     look = ' style="text-align:left"' if left else ""
-    title = f' title="{escape(whole)}"' if whole != short or len(whole) > FITS else ""
+    title = f' title="{escape(shortened(whole, LONGEST_WHOLE))}"' if whole != short or len(whole) > FITS else ""
     return f"<{tag}{look}{title if whole else ''}>{escape(short)}</{tag[:2]}>"
 
 
@@ -169,22 +171,33 @@ def value_cells(values: Sequence[Any]) -> list[str]:
     places = decimals(value for value in values if isinstance(value, float))
     cells = []
     for value in values:
-        whole = as_text(value)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        short = spelled(value, places if isinstance(value, float) else 0) if is_number else whole
+        whole = short = as_text(value)
+        if isinstance(value, float):
+            short = spelled(value, places)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            short = f"{value:,}"
         cells.append(cell(shortened(short, LONGEST_CELL), whole))
     return cells
 
 
 def as_text(value: Any) -> str:
-    """Write a key or a value: text as it is, all else as JSON."""
+    """Write a key or a value: text, ids, dates and bytes as they are, all else as JSON."""
     if isinstance(value, Decimal):
         return f"{value:f}"
-    return value if isinstance(value, str) else json.dumps(value, default=_as_json, ensure_ascii=False)
+    if not isinstance(value, int | float | list | tuple | dict | None):
+        return _as_words(value)
+    try:
+        return json.dumps(value, default=_as_json, ensure_ascii=False)
+    except (TypeError, ValueError):  # the name of a field is no text, or it contains itself
+        return repr(value)
 
 
 def _as_json(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else repr(value)
+    return float(value) if isinstance(value, Decimal) else _as_words(value)
+
+
+def _as_words(value: object) -> str:
+    return str(value) if isinstance(value, str | UUID | date | time) else repr(value)
 
 
 def picture(svg: str) -> str:

@@ -51,11 +51,12 @@ def in_words(snapshot: JoinSnapshot) -> str:
 def chart(snapshot: JoinSnapshot) -> str:
     """Draw both streams, windows, and the pairs that met."""
     title = f"{JOIN_LABELS[snapshot.outer].capitalize()} in event time (UTC)"
-    if not snapshot.steps:
-        nothing = f"No record of {' or '.join(snapshot.seen.topics)} has come since this view was made."
+    times = [step.arrival.timestamp for step in snapshot.steps if not step.arrival.refused]
+    if not times:
+        which = " that can be read" if snapshot.steps else ""
+        nothing = f"No record of {' or '.join(snapshot.seen.topics)}{which} has come since this view was made."
         return empty(title, nothing)
     reach = max(snapshot.windows.before_ms, snapshot.windows.after_ms)
-    times = [step.arrival.timestamp for step in snapshot.steps]
     axis = Axis.of([*times, *(max(0, time - reach) for time in times), *(time + reach for time in times)])
     drawn = [lane(y, name) for name, y in zip(snapshot.names, (LEFT_LANE, RIGHT_LANE), strict=True)]
     if snapshot.done:
@@ -90,7 +91,7 @@ def last_step(snapshot: JoinSnapshot) -> str:
 def _windows(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:
     """Draw the windows of the last records: the left side's above, the right side's below."""
     for back, step in enumerate(reversed(snapshot.done[-WINDOWS:])):
-        for side in step.arrival.sides:
+        for side in step.arrival.sides if not step.arrival.refused else ():
             before, after = snapshot.windows.before_ms, snapshot.windows.after_ms
             before, after = (after, before) if side else (before, after)
             away = 14 + back * PITCH
@@ -118,7 +119,7 @@ def _records(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:
     for place, step in enumerate(snapshot.done):
         number = keys.index(step.arrival.key)
         shape, colour = MARKS[number % len(MARKS)], COLOURS[number % len(COLOURS)]
-        for side in step.arrival.sides:
+        for side in step.arrival.sides if not step.arrival.refused else ():
             fate, y = fates[side, place], RIGHT_LANE if side else LEFT_LANE
             ring = COLOURS[1] if place == snapshot.at - 1 else ""
             words = f"{tooltip(place + 1, step)}; {fate}"

@@ -28,7 +28,8 @@ class KeptPage:
     def display(self, live: Mapping[str, Any]) -> None:
         """Display a live widget, as its bundle says, and the page after it."""
         display({kind: data for kind, data in live.items() if kind != "text/plain"}, raw=True)
-        self._handle = display(self._write(), raw=True, display_id=True)
+        shown = self._handle.display_id if self._handle else True  # the same in each cell: all are kept up to date
+        self._handle = display(self._write(), raw=True, display_id=shown)
         self._written_at = time.monotonic()
 
     def keep(self, at_once: bool) -> None:

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from streamskit.common.durations import Duration, spell
-from streamskit.views.controls import checked_interval, field
+from streamskit.views.controls import checked_interval, close_whole, field
 from streamskit.views.html import LIVE, STYLE, notice, part
 from streamskit.views.kept_page import KeptPage
 from streamskit.views.page import Page, saved_page
@@ -160,9 +160,10 @@ class LiveView(widgets.VBox):
         self._timer.start()  # so that it notices at once
         self.refresh()
         self.let_go()
-        for each in _within(self):
-            each.close()
+        for child in self.children:
+            close_whole(child)
         super().close()
+        self.layout.close()
 
     @property
     def is_live(self) -> bool:

@@ -5,11 +5,12 @@ earlier ones, `dropped` those that each node has dropped, `stopped` says why no 
 until the next look, `let_go()` for good.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamskit.api.error_handlers import fails
 from streamskit.kafka.tail import Tail
 from streamskit.runtime import KafkaStreams
 from streamskit.serdes import Serde
@@ -24,14 +25,22 @@ TimeOf = Callable[[Any], int]
 """Takes a record's value and returns its time in milliseconds since 1970."""
 
 
+UNREADABLE, TIMELESS = "its key or value is not what the serde reads", "its time is negative"
+"""Why a record is refused before any operator sees it."""
+
+
 @dataclass(frozen=True)
 class ShownRecord:
-    """A record that arrived: key and value as text (None for null), its time in milliseconds, the sides it goes to."""
+    """A record that arrived: key and value as text (None for null), its time in milliseconds, the sides it goes to.
+
+    `refused` says why it never reaches an operator; one that a serde cannot read shows its bytes.
+    """
 
     key: str | None
     value: str | None
     timestamp: int
     sides: tuple[int, ...] = (0,)
+    refused: str = ""
 
 
 class DriverRecords:
@@ -40,13 +49,14 @@ class DriverRecords:
     Args:
         driver: the driver.
         topics: the topics whose records to keep.
-        keep: how many records to keep.
+        keep: how many records of each partition to keep.
     """
 
     def __init__(self, driver: TopologyTestDriver, topics: Iterable[str], keep: int) -> None:
         self._driver, self._topics = driver, frozenset(topics)
-        self._kept: deque[Raw] = deque(maxlen=keep)
-        self._came = 0
+        self._kept: defaultdict[int, deque[Raw]] = defaultdict(lambda: deque(maxlen=keep))
+        self._came = Counter[int]()
+        self._seen: dict[int, tuple[int, list[Raw]]] = {}
         self._reader: dict[str, DriverQuery] = {}
         driver._watchers.add(self)
 
@@ -55,24 +65,29 @@ class DriverRecords:
         # Two queries may read the same topic: each record counts once.
         new = [each for each in records if each.topic in self._topics
                and self._reader.setdefault(each.topic, query) is query]  # fmt: skip
-        self._kept.extend(new)
-        self._came += len(new)
+        is_one_task = len(self.partitions) == 1
+        for record in new:
+            partition = 0 if is_one_task else record.partition or 0
+            self._came[partition] += 1
+            self._kept[partition].append(record)
 
     @property
     def partitions(self) -> Sequence[int]:
-        """The one task that a driver has."""
-        return (0,)
+        """The numbers of the topics' partitions, each a task of its own."""
+        return range(max(map(self._driver._partitions.count, self._topics), default=1))
 
     def look(self) -> None:
-        """Do nothing: the driver reports each record by itself."""
+        """Take in what the driver has reported."""
+        kept = {partition: list(records) for partition, records in list(self._kept.items())}
+        self._seen = {partition: (self._came[partition] - len(raw), raw) for partition, raw in kept.items()}
 
-    def raw(self, partition: int | None) -> list[Raw]:
-        """Return the records in the order they were piped in."""
-        return list(self._kept)
+    def raw(self, partition: int) -> list[Raw]:
+        """Return the records of a partition in the order they were piped in."""
+        return self._seen.get(partition, (0, []))[1]
 
-    def before(self, partition: int | None) -> int:
-        """Return how many were piped in before those that are kept."""
-        return self._came - len(self._kept)
+    def before(self, partition: int) -> int:
+        """Return how many of a partition were piped in before those that are kept."""
+        return self._seen.get(partition, (0, []))[0]
 
     def dropped(self) -> Counter[str]:
         """Return what each node of the driver has dropped."""
@@ -112,11 +127,11 @@ class TopicRecords:
         """Read on."""
         self._tail.look()
 
-    def raw(self, partition: int | None) -> list[Any]:
+    def raw(self, partition: int) -> list[Any]:
         """Return the records in the order of the topic."""
         return self._tail.records(partition)
 
-    def before(self, partition: int | None) -> int:
+    def before(self, partition: int) -> int:
         """Return how many offsets come before the records that are kept."""
         return self._tail.before(partition)
 
@@ -172,21 +187,41 @@ def application_id(source: KafkaStreams | TopologyTestDriver) -> str:
     )
 
 
-def as_arrivals(raw: Iterable[Any], feeding: Sequence[UpstreamSource], time: TimeOf | None = None) -> list[ShownRecord]:
-    """Return records as they can be shown, each with the sides that its topic feeds."""
+def leaves_out(source: KafkaStreams | TopologyTestDriver) -> bool:
+    """Return whether a handler decides about records that a serde refuses; without one, they may be counted."""
+    plans = source.plans if isinstance(source, KafkaStreams) else source._plans
+    return not fails(plans[0].options.handlers.deserialization)
+
+
+def as_arrivals(
+    raw: Iterable[Any], feeding: Sequence[UpstreamSource], time: TimeOf | None = None, leaves_out: bool = False
+) -> list[ShownRecord]:
+    """Return records as they can be shown, each with the sides that its topic feeds.
+
+    Args:
+        raw: the records, in bytes.
+        feeding: where they come from.
+        time: takes a value and returns its time in milliseconds, where the topology takes times from values.
+        leaves_out: whether records that a serde refuses are left out.
+    """
     fed: dict[str, list[UpstreamSource]] = {}
     for origin in feeding:
         for topic in origin.topics:
             fed.setdefault(topic, []).append(origin)
-    return [_arrival(record, fed[record.topic], time) for record in raw if record.topic in fed]
+    return [_arrival(record, fed[record.topic], time, leaves_out) for record in raw if record.topic in fed]
 
 
-def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None) -> ShownRecord:
+def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None, leaves_out: bool) -> ShownRecord:
     source, sides = feeding[0].source, tuple(sorted({origin.side for origin in feeding}))
-    timestamp = record.timestamp
-    if time is not None and record.value is not None:
-        timestamp = int(time(source.value.deserialize(record.value)))
-    return ShownRecord(readable(source.key, record.key), readable(source.value, record.value), timestamp, sides)
+    parts = ((source.key, record.key), (source.value, record.value))
+    try:
+        key, value = (None if data is None else serde.deserialize(data) for serde, data in parts)
+    except Exception:  # whatever a serde raises
+        shown = [readable(serde, data) for serde, data in parts]
+        return ShownRecord(shown[0], shown[1], record.timestamp, sides, UNREADABLE if leaves_out else "")
+    timestamp = record.timestamp if time is None or value is None else int(time(value))
+    shown = [None if each is None else as_text(each) for each in (key, value)]
+    return ShownRecord(shown[0], shown[1], timestamp, sides, TIMELESS if timestamp < 0 else "")
 
 
 def readable(serde: Serde, data: bytes | None) -> str | None:

@@ -120,11 +120,12 @@ def _replayed(operator: Operator, arrivals: Iterable[ShownRecord]) -> Iterator[t
         before, lost_before = stream_time, lost
         key = None if arrival.key is None else arrival.key.encode()
         value = None if arrival.value is None else str(number).encode()
-        for side in arrival.sides:
+        for side in arrival.sides if not arrival.refused else ():
             task.process(0, side, OperatorRecord(key, value, None, None, arrival.timestamp, None))
         # Stream time as the operator sees it: a record without a key, for one, does not move it.
         stream_time, lost = int(memory.get("stream time", -1)), sum(task.dropped.values())
-        yield ReplayedRecord(arrival, before, stream_time, missed=lost - lost_before), task.take_outputs()
+        missed = lost - lost_before if not arrival.refused else 1
+        yield ReplayedRecord(arrival, before, stream_time, missed=missed), task.take_outputs()
 
 
 def _counting(windows: AnyWindows, retention: int) -> Operator:
@@ -153,6 +154,8 @@ def _place(value: bytes | None) -> int | None:
 
 def _why_late(step: ReplayedRecord, windows: AnyWindows) -> str:
     arrival = step.arrival
+    if arrival.refused:
+        return arrival.refused
     if arrival.key is None:
         return "it has no key"
     if arrival.value is None and isinstance(windows, SlidingWindows):
@@ -173,6 +176,8 @@ def _why_late(step: ReplayedRecord, windows: AnyWindows) -> str:
 
 
 def _why_unjoined(step: ReplayedRecord) -> str:
+    if step.arrival.refused:
+        return step.arrival.refused
     if step.arrival.key is None:
         return "it has no key"
     if step.arrival.value is None:
@@ -230,8 +235,8 @@ class WindowSnapshot(EventTimeSnapshot):
     @property
     def keys(self) -> list[str]:
         """The keys to show, in the order they came."""
-        came = dict.fromkeys(step.arrival.key for step in self.steps if step.arrival.key is not None)
-        return [key for key in came if matches(key, self.search)]
+        came = dict.fromkeys(step.arrival.key for step in self.steps if not step.arrival.refused)
+        return [key for key in came if key is not None and matches(key, self.search)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -13,7 +13,9 @@ from streamskit.api.windows import Windowed
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries import KeyValue
 from streamskit.state.rows import beginning, matches
+from streamskit.state.stores import ValueAndTimestamp
 from streamskit.views.charts import counted
+from streamskit.views.html import moment
 from streamskit.views.page import Snapshot, counted_until
 
 LINES, POINTS, BARS = 5, 60, 10
@@ -37,8 +39,8 @@ class SnapshotSource(Protocol):
     """A store that a view can look at: `streams.store(name)`, or `QueryClient(url).store(name)`.
 
     It may have more, which the view then uses: `search(text, rows)` or `peek(rows, wanted)` for a few rows only,
-    `updates` to tell that nothing has changed, `stopped` to say why nothing will, `answered_by` for the instance that
-    answered last, and of a window store `fetch` and `fetch_all`.
+    `updates` and `partitions` to tell that nothing has changed, `stopped` to say why nothing will, `answered_by` for
+    the instance that answered last, and of a window store `fetch` and `fetch_all`.
     """
 
     name: str
@@ -135,9 +137,10 @@ class StoreSnapshot(Snapshot):
     """A store at one moment; `changed_at` in seconds since 1970, `took` in seconds.
 
     `took` is how long the store needed to answer. `updates` is None for a store that does not count them, `total` for
-    one that does not count its rows. `span` is the requested range of window starts, in milliseconds,
-    None for the newest; `starts` are those seen so far. `history` has the number of updates at moments of the last
-    seconds; `answered_by` is the instance that answered; the table has room for `height` rows.
+    one that does not count its rows; `partitions` are those of a store of this process. `span` is the requested range
+    of window starts, in milliseconds, None for the newest; `starts` are those seen so far. `history` has the number of
+    updates at moments of the last seconds; `answered_by` is the instance that answered; the table has room for
+    `height` rows.
     """
 
     kind: str
@@ -154,6 +157,7 @@ class StoreSnapshot(Snapshot):
     span: Span | None = None
     starts: Sequence[int] = ()
     answered_by: str = HERE
+    partitions: Set[int] = frozenset()
 
     def calm(self) -> "StoreSnapshot":
         """Return the same without marks, in a table no higher than its rows."""
@@ -181,10 +185,12 @@ def store_snapshot(
         span: of a window store only the windows that start between two times, both included, in milliseconds.
     """
     now, updates = clock(), getattr(store, "updates", None)
+    partitions = frozenset(getattr(store, "partitions", ()))
     past = previous.history if previous is not None else ()
     history = [] if updates is None else counted_until(past, now, updates)
     asked_the_same = previous is not None and (search, rows, span) == (previous.search, previous.limit, previous.span)
-    if previous is not None and asked_the_same and updates is not None and updates == previous.updates:
+    is_as_before = previous is not None and (updates, partitions) == (previous.updates, previous.partitions)
+    if previous is not None and asked_the_same and updates is not None and is_as_before:
         calm = previous.calm()
         return replace(calm, height=rows, taken_at=now, history=history, stopped=getattr(store, "stopped", ""))
     count = rows if store.kind == "window" else max(rows, READ_AT_MOST)
@@ -200,7 +206,7 @@ def store_snapshot(
         search=search,
         limit=rows,
         rows=marked,
-        chart=_chart(store, answer.rows, shown, value, before),
+        chart=_chart(store, answer, shown, value, before, is_cut=len(answer.rows) == count != answer.total),
         taken_at=now,
         changed_at=_changed_at(previous, now, updates, any(row.changed for row in marked)),
         took=answer.took,
@@ -210,6 +216,7 @@ def store_snapshot(
         span=span,
         starts=_starts(previous, shown),
         answered_by=answer.by,
+        partitions=partitions,
     )
 
 
@@ -238,7 +245,11 @@ def _row(item: KeyValue) -> SnapshotRow:
 
 def _marked(rows: Sequence[SnapshotRow], before: StoreSnapshot) -> list[SnapshotRow]:
     known = {(row.key, row.window): row.fields for row in before.rows}
-    return [replace(row, changed=known.get((row.key, row.window)) != row.fields) for row in rows]
+    return [replace(row, changed=_differ(known.get((row.key, row.window)), row.fields)) for row in rows]
+
+
+def _differ(fields: Mapping[str, Any] | None, others: Mapping[str, Any]) -> bool:
+    return repr(fields) != repr(others)  # a NaN is not even equal to itself
 
 
 def _starts(previous: StoreSnapshot | None, rows: Sequence[SnapshotRow]) -> list[int]:
@@ -249,10 +260,11 @@ def _starts(previous: StoreSnapshot | None, rows: Sequence[SnapshotRow]) -> list
 
 def _chart(
     store: SnapshotSource,
-    items: Sequence[KeyValue],
+    answer: StoreAnswer,
     shown: Sequence[SnapshotRow],
     value: str | None,
     before: StoreSnapshot | None,
+    is_cut: bool,
 ) -> StoreChart:
     fields = numeric_fields(shown)
     if not shown:
@@ -262,11 +274,12 @@ def _chart(
         return StoreChart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
     name = value or fields[0]
     if store.kind == "window":
-        return _lines(store, items, name, before.chart if before else StoreChart())
-    bars = [(row.key, _drawn(row.fields[name])) for row in map(_row, items) if can_be_drawn(row.fields.get(name))]
+        return _lines(store, answer.rows, name, before.chart if before else StoreChart())
+    bars = [(row.key, _drawn(row.fields[name])) for row in map(_row, answer.rows) if can_be_drawn(row.fields.get(name))]
     everything = [bar for bar in bars if math.isfinite(bar[1])]  # a NaN has no place in an order
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
-    return StoreChart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
+    among = counted(len(everything), "session" if shown[0].window else "key")
+    return StoreChart(f"{name}: the largest of {'the first ' if is_cut else ''}{among}", bars=largest)
 
 
 def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
@@ -295,7 +308,9 @@ def _keys(items: Sequence[KeyValue]) -> list[tuple[str, Any]]:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {"value": value}
+    if isinstance(value, ValueAndTimestamp):
+        return {**_fields(value.value), "timestamp (UTC)": moment(value.timestamp)}
+    return {str(name): each for name, each in value.items()} if isinstance(value, dict) else {"value": value}
 
 
 def _changed_at(previous: StoreSnapshot | None, now: float, updates: int | None, rows_differ: bool) -> float | None:

@@ -8,14 +8,17 @@ from typing import Any
 from streamskit.common.durations import Duration
 from streamskit.common.errors import StreamsError
 from streamskit.views.charts import bar_chart, counted, line_chart
-from streamskit.views.controls import WindowPicker, checked_count, search_field
+from streamskit.views.controls import WindowPicker, checked_count, close_whole, search_field
 from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_of_day, value_cells
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, condition, rate
 from streamskit.views.store_snapshot import HERE, SnapshotRow, SnapshotSource, StoreSnapshot, store_snapshot
 
-KEY, WINDOW, FIELD = 140, 230, 100
-"""The widths of columns, in pixels."""
+KEY, WINDOW, FIELD, WIDE = 140, 230, 100, 160
+"""The widths of columns, in pixels; a wide one has long numbers or times."""
+
+LONG = 10**11
+"""From here on a number is long; the times in milliseconds since 1970 are among those."""
 
 
 def facts(snapshot: StoreSnapshot, is_saved: bool) -> Iterator[str]:
@@ -46,10 +49,17 @@ def table(snapshot: StoreSnapshot) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row.fields))
     columns = [TableColumn("key", KEY, left=True)]
     columns += [TableColumn("window (UTC)", WINDOW, left=True, heading="window")] * is_windowed
-    columns += [TableColumn(name, FIELD) for name in names]
+    columns += [TableColumn(name, _width(name, rows)) for name in names]
     values = [value_cells([row.fields.get(name) for row in rows]) for name in names]
     lines = [_line(row, [column[number] for column in values]) for number, row in enumerate(rows)]
     return f'<div class="sk-quiet">{escape(_which(snapshot))}</div>' + grid(columns, lines, "changed", snapshot.height)
+
+
+def _width(name: str, rows: Sequence[SnapshotRow]) -> int:
+    """Return how wide a column is: numbers that grow make it wider only where they become very long."""
+    values = [row.fields.get(name) for row in rows]
+    is_wide = name.endswith("(UTC)") or any(isinstance(each, int) and abs(each) >= LONG for each in values)
+    return WIDE if is_wide else FIELD
 
 
 def _line(row: SnapshotRow, cells: Sequence[str]) -> TableRow:
@@ -139,6 +149,10 @@ class StoreView(LiveView):
         with suppress(StreamsError):  # a store that refuses reports why at the next regular look
             return bool(seen != getattr(self._store, "updates", seen))
         return False
+
+    def let_go(self) -> None:
+        """Close the choice of windows, which only a view of windows shows."""
+        close_whole(self._windows)
 
     def take(self, previous: StoreSnapshot | None) -> StoreSnapshot:
         """Look at the store."""

@@ -386,7 +386,10 @@ def subplots(height: float, panes: int = 1, width: float = 9, **options: Any) ->
 def finished(figure: "Figure") -> "Figure":
     """Return a figure that shows once, as the value of its cell: a notebook would draw an open one by itself again."""
     import matplotlib.pyplot as plt
+    from matplotlib.text import Text
 
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # two dollars in keys and values are no formula
     figure.set_facecolor("white")
     plt.close(figure)
     return figure

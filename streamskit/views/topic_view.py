@@ -22,6 +22,9 @@ from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot, condition, counted_until, rate
 from streamskit.views.record_source import readable
 
+ENDS = 16
+"""Of how many partitions the end is shown."""
+
 KEPT = 500
 """How many records of each partition are kept to search in."""
 
@@ -122,7 +125,9 @@ COLUMNS = (
 
 def facts(snapshot: TopicSnapshot, is_saved: bool) -> list[str]:
     """Say how much the topic holds and how fast it grows."""
-    ends = ", ".join(f"{number}: {end:,}" for number, end in sorted(snapshot.ends.items())[:16])
+    ends = ", ".join(f"{number}: {end:,}" for number, end in sorted(snapshot.ends.items())[:ENDS])
+    if len(snapshot.ends) > ENDS:
+        ends += f", …, {sum(snapshot.ends.values()):,} in all"
     speed = [] if is_saved else [f"{rate(snapshot.history) or 0:,.0f} records/s"]
     return [counted(len(snapshot.ends), "partition"), f"end offsets {ends}", *speed]
 

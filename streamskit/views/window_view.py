@@ -66,7 +66,8 @@ def chart(snapshot: WindowSnapshot) -> str:
     if not snapshot.steps or not keys:
         return empty(title, _nothing(snapshot))
     every = sorted({window for step in snapshot.steps for window in step.windows}, key=lambda each: each[1:])
-    axis = Axis.of([s.arrival.timestamp for s in snapshot.steps] + [t for w in every for t in (w.start, w.end)])
+    times = [step.arrival.timestamp for step in snapshot.steps if not step.arrival.refused]
+    axis = Axis.of([*times, *(time for window in every for time in (window.start, window.end))])
     lanes = _lanes(keys, every)
     bottom = TOP + sum(height for _, height in lanes.values())
     drawn: list[str] = []
@@ -135,7 +136,7 @@ def _bar(axis: Axis, window: Windowed, y: float, count: int, state: str) -> str:
 
 def _records(snapshot: WindowSnapshot, axis: Axis, key: str, y: float) -> Iterator[str]:
     for number, step in enumerate(snapshot.done, 1):
-        if step.arrival.key == key:
+        if step.arrival.key == key and not step.arrival.refused:
             late = path("M0-6L6 0 0 6-6 0z", fill=AMBER)
             shape = cross() if step.is_dropped else late if step.missed else dot()
             ring = COLOURS[1] if number == snapshot.at else ""
@@ -145,7 +146,8 @@ def _records(snapshot: WindowSnapshot, axis: Axis, key: str, y: float) -> Iterat
 def _nothing(snapshot: WindowSnapshot) -> str:
     if snapshot.steps and snapshot.search:
         return f"No key that is searched for ({snapshot.search}) has come."
-    return f"No record of {', '.join(snapshot.seen.topics)} has come since this view was made."
+    which = " that can be read" if snapshot.steps else ""
+    return f"No record of {', '.join(snapshot.seen.topics)}{which} has come since this view was made."
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------

@@ -137,6 +137,24 @@ def test_a_topic_is_followed_searched_and_filtered(lesson: Page) -> None:
     look(lesson, topic, "widgets-topic")
 
 
+def test_a_wide_table_stays_where_one_has_scrolled_to_and_a_chart_keeps_its_shape(lesson: Page) -> None:
+    lesson.set_viewport_size({"width": 800, "height": 1000})
+    topic = view(lesson, "topic")
+    box = topic.locator(".widget-html-content").filter(has=lesson.locator(".sk-rows"))
+    box.evaluate("element => element.scrollLeft = 150")
+    box.locator("table").evaluate("element => element.id = 'before'")
+    search = topic.get_by_placeholder("begins with")
+    search.fill("KO")
+    search.press("Enter")
+    expect(lesson.locator("#before")).to_have_count(0, timeout=30_000)  # the table was drawn anew
+    assert box.evaluate("element => [element.scrollLeft, element.scrollHeight - element.clientHeight]") == [150, 0]
+    shape = "e => ['Width', 'Height'].map(each => e['client' + each] / e.viewBox.baseVal[each.toLowerCase()])"
+    width, height = view(lesson, "windows").locator("svg").evaluate(shape)
+    assert width < 1
+    assert abs(width - height) < 0.02
+    lesson.set_viewport_size({"width": 1300, "height": 1000})
+
+
 def test_stepping_back_shows_the_windows_as_they_were_and_resuming_follows(lesson: Page) -> None:
     windows = view(lesson, "windows")
     expect(windows).to_contain_text("Record 13 of 13", timeout=30_000)

@@ -10,6 +10,7 @@ from streamskit.kafka.access import NoRightError, Right, no_right
 from streamskit.kafka.tail import END, Tail
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Batch, Offsets, TopicRecord
+from streamskit.kafka.topics import TopicIdentity
 
 IN = TopicPartition("in", 0)
 
@@ -40,6 +41,9 @@ class FakeReader:
 
 class OnePartition(Tail):
     """A tail of a topic with one record."""
+
+    def _identities(self) -> Mapping[str, TopicIdentity]:
+        return {"in": TopicIdentity("its id", 1)}
 
     def _partitions_of(self, topics: Any) -> list[TopicPartition]:
         return [IN]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
@@ -243,6 +244,20 @@ def test_a_picture_over_times_that_no_calendar_has_is_drawn_with_few_lines() -> 
         figure.canvas.draw()
     assert "stream time 1,700,000,000,000,000 ms" in words(figures[2])
     assert len(heights(figures[2], "windows' ends")) <= 100
+
+
+def test_dollars_in_keys_and_values_are_no_formula() -> None:
+    records = [("$a", "5% of $3, 2% of $4", at("09:00")), ("$b $", "sold at $30", at("09:01"))]
+    window = Windowed("$a", at("09:00"), at("09:05"))
+    figures = [
+        windows_timeline(records, [(window, "$5 & $6", at("09:00"))], label=str, record_label=str),
+        join_timeline(records, records, [("sold at $30", "sold at $30")], names=("$l & $", "$r & $")),
+        stream_time(records, label=str),
+        table_timeline([("$a & $b", 5, at("09:00"))]),
+    ]
+    for figure in figures:
+        figure.canvas.draw()
+        assert not any(text.get_parse_math() for text in figure.findobj(Text))
 
 
 @pytest.mark.parametrize(

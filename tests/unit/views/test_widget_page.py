@@ -3,13 +3,16 @@
 import re
 import time
 from base64 import b64decode
+from datetime import date
+from uuid import UUID
 from xml.etree import ElementTree
 
 import pytest
 
+from streamskit.queries import KeyValue
 from streamskit.views import store_view
 from streamskit.views.charts import bar_chart, line_chart, spelled, ticks
-from streamskit.views.html import moment, notice, time_of_day
+from streamskit.views.html import as_text, moment, notice, text_cell, time_of_day, value_cells
 from streamskit.views.store_snapshot import StoreSnapshot, store_snapshot
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import MICROSECONDS, NINE, count, counts, put, trades
@@ -75,6 +78,46 @@ def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
     svg = b64decode(image[1]).decode()
     ElementTree.fromstring(svg)
     assert "currentColor" not in svg
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("\x00\x05", "␀␅"), ("a\x1b[1m", "a␛[1m"), ("\ud83d", "�"), ("\ufffe", "�")]
+)
+def test_characters_that_no_page_can_have_are_signs_in_live_and_saved_pages(key: str, shown: str) -> None:
+    class Odd:
+        name, kind = "odd", "key-value"
+
+        def all(self) -> list[KeyValue]:
+            return [KeyValue(key, {key: 1})]
+
+    view = StoreView(Odd())
+    view.refresh()
+    seen, saved = "".join(view.seen().values()), view.saved()
+    for html in (seen, saved):
+        html.encode()
+        assert f">{shown}</td>" in html
+    image = re.search('base64,(.*?)"', saved)
+    assert image is not None
+    assert shown in "".join(ElementTree.fromstring(b64decode(image[1])).itertext())
+
+
+def test_of_a_huge_value_a_page_holds_only_the_beginning() -> None:
+    html = text_cell("x" * 1_000_000) + value_cells([{"text": "x" * 1_000_000}])[0]
+    assert len(html) < 5000
+    assert "xxx…" in html
+
+
+def test_a_whole_number_is_written_in_full_and_a_float_with_its_power_of_ten() -> None:
+    assert value_cells([NINE, 10**400])[0] == f'<td title="{NINE}">1,704,186,000,000</td>'
+    assert ">1.704e+12</td>" in value_cells([float(NINE)])[0]
+
+
+def test_ids_dates_and_bytes_are_written_as_they_are() -> None:
+    day, number = date(2024, 1, 2), UUID(int=5)
+    assert [as_text(each) for each in (number, day, b"\x00", None, True, {"id": number}, {(1, 2): 3})] == [
+        "00000000-0000-0000-0000-000000000005", "2024-01-02", "b'\\x00'", "null", "true",
+        '{"id": "00000000-0000-0000-0000-000000000005"}', "{(1, 2): 3}",
+    ]  # fmt: skip
 
 
 def test_a_table_keeps_its_columns_and_height_whatever_the_values() -> None:

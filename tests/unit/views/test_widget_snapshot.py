@@ -1,12 +1,15 @@
 """What the live view takes from a store: its rows, what has changed, and what is charted."""
 
 import struct
+from typing import Any
 
-from streamskit.queries import LocalKeyValueStore
+from streamskit.api.windows import Windowed
+from streamskit.queries import KeyValue, LocalKeyValueStore
 from streamskit.serdes import Serdes
-from streamskit.state.stores import Store
+from streamskit.state.stores import Store, ValueAndTimestamp
+from streamskit.views import store_view
 from streamskit.views.page import rate
-from streamskit.views.store_snapshot import store_snapshot
+from streamskit.views.store_snapshot import READ_AT_MOST, store_snapshot
 from tests.unit.views.widget_stores import NINE, count, counts, put, trades
 
 # What a snapshot takes.
@@ -136,6 +139,58 @@ def test_a_key_value_stores_chart_has_its_largest_rows() -> None:
     chart = store_snapshot(store, rows=3).chart
     assert chart.bars[:2] == [("key19", 19), ("key18", 18)]
     assert (len(chart.bars), chart.title) == (10, "value: the largest of 20 keys")
+
+
+def test_a_chart_of_the_first_rows_alone_says_so() -> None:
+    most = READ_AT_MOST
+    store = counts(**{f"key{number:05d}": number for number in range(most + 1)})
+    assert store_snapshot(store).chart.title == "value: the largest of the first 2,000 keys"
+    assert store_snapshot(store, search="key00").chart.title == "value: the largest of 1,000 keys"
+
+
+def test_a_partition_that_has_moved_away_is_shown_no_longer() -> None:
+    store = counts(a=1)
+    first = store_snapshot(store)
+    store.drop(0)
+    assert store_snapshot(store, previous=first).rows == []
+
+
+def test_a_value_that_is_not_a_number_is_marked_only_when_it_has_changed() -> None:
+    first = store_snapshot(Rows("key-value", ("a", float("nan"))))
+    same = store_snapshot(Rows("key-value", ("a", float("nan"))), previous=first)
+    other = store_snapshot(Rows("key-value", ("a", 1.0)), previous=first)
+    assert [taken.rows[0].changed for taken in (same, other)] == [False, True]
+
+
+class Rows:
+    """A store of the given rows."""
+
+    name = "rows"
+
+    def __init__(self, kind: str, *rows: tuple[Any, Any]) -> None:
+        self.kind, self._rows = kind, rows
+
+    def all(self) -> list[KeyValue]:
+        return [KeyValue(*row) for row in self._rows]
+
+
+def test_a_chart_of_sessions_counts_sessions() -> None:
+    store = Rows("session", (Windowed("a", 0, 5), 1), (Windowed("a", 9, 10), 2), (Windowed("b", 0, 5), 3))
+    assert store_snapshot(store).chart.title == "value: the largest of 3 sessions"
+
+
+def test_values_with_timestamps_are_charted_and_their_times_can_be_read() -> None:
+    plain, fields = ValueAndTimestamp(3, NINE), ValueAndTimestamp({"n": 4}, NINE)
+    taken = store_snapshot(Rows("key-value", ("a", plain), ("b", fields)))
+    when = {"timestamp (UTC)": "2024-01-02 09:00:00"}
+    assert [row.fields for row in taken.rows] == [{"value": 3, **when}, {"n": 4, **when}]
+    assert taken.chart.bars == [("a", 3)]
+
+
+def test_names_of_fields_that_are_no_text_are_written_as_text() -> None:
+    taken = store_snapshot(Rows("key-value", ("a", {1: "x", (2, 3): "y"})))
+    assert taken.rows[0].fields == {"1": "x", "(2, 3)": "y"}
+    assert ">(2, 3)</th>" in store_view.table(taken)
 
 
 def test_the_bars_of_the_largest_rows_are_in_order_though_some_are_not_a_number() -> None:

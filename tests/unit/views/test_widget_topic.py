@@ -77,6 +77,12 @@ def test_the_rate_counts_what_was_written_in_the_last_seconds() -> None:
     assert (rate(snapshot.history) or 0) == 50
 
 
+def test_of_many_partitions_the_first_ends_are_shown_and_the_sum_of_all() -> None:
+    few, many = (topic_snapshot("trades", [], dict.fromkeys(range(n), 7), TEXT, TEXT, 5) for n in (16, 30))
+    assert topic_view.facts(few, True)[1].endswith("14: 7, 15: 7")
+    assert topic_view.facts(many, True)[1].endswith("14: 7, 15: 7, …, 210 in all")
+
+
 def test_only_a_broker_has_topics() -> None:
     with pytest.raises(TypeError, match="with broker = shared_broker"):
         TopicView("localhost:9092", "trades")  # type: ignore[arg-type]
@@ -112,16 +118,18 @@ def test_a_tail_skips_to_the_last_records_and_goes_on_from_there(broker: Broker)
 
 
 @pytest.mark.broker
-def test_a_topic_that_was_made_again_is_read_from_its_beginning(broker: Broker) -> None:
-    broker.create_topics("again")
-    broker.produce("again", [("a", "old")] * 5)
-    tail = Tail(broker.bootstrap_servers, ["again"], keep=10)
+@pytest.mark.parametrize("count", [1, 5, 8])
+def test_a_topic_that_was_made_again_is_read_from_its_beginning(broker: Broker, count: int) -> None:
+    name = f"again-{count}"
+    broker.create_topics(name)
+    broker.produce(name, [("a", "old")] * 5)
+    tail = Tail(broker.bootstrap_servers, [name], keep=10)
     tail.look()
-    broker.delete_topics("again")
-    broker.create_topics("again")
-    broker.produce("again", [("a", "new")])
+    broker.delete_topics(name)
+    broker.create_topics(name)
+    broker.produce(name, [("a", "new")] * count)
     deadline = time.monotonic() + 20
-    while [record.value for record in tail.records()] != [b"new"]:
+    while [record.value for record in tail.records()] != [b"new"] * count:
         assert time.monotonic() < deadline, "the record of the new topic did not come"
         try:
             tail.look()

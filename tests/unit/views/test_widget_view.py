@@ -1,22 +1,25 @@
 """The live view of a store: when it looks, when it stops, and what it leaves in a notebook."""
 
+import gc
 import re
 import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NoReturn
+from weakref import ref
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from ipywidgets.widgets.widget import _instances
 
 from streamskit.common.errors import StreamsError
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
 from streamskit.views.live_view import RepeatingTimer, _within
 from streamskit.widgets import StoreView
-from tests.unit.views.widget_stores import CountingStore, count, counts
+from tests.unit.views.widget_stores import CountingStore, count, counts, trades
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -229,6 +232,19 @@ def test_a_closed_view_lets_go_of_its_widgets_and_of_what_looking_has_opened() -
     assert never_seen.saved() == ""
 
 
+@pytest.mark.parametrize("store", [counts(a=1), trades()])
+def test_of_a_closed_view_the_kernel_keeps_nothing(store: Any) -> None:
+    before = set(_instances)
+    view = StoreView(store)
+    view.refresh()
+    alive = ref(view)
+    view.close()
+    assert set(_instances) == before
+    del view
+    gc.collect()
+    assert alive() is None
+
+
 def test_a_closed_view_is_displayed_as_the_page_of_what_it_saw_last() -> None:
     InteractiveShell.instance()
     view = StoreView(counts(a=1))
@@ -275,6 +291,19 @@ def test_a_displayed_view_leaves_two_outputs_the_live_one_and_the_page_of_it() -
     assert set(live) == {WIDGET}
     assert ">1</td>" in saved["text/html"]
     assert ">42</td>" in kept["text/html"], "the page is brought up to date when the view is paused"
+    eventually(lambda: not is_looking(view))
+
+
+def test_the_pages_of_a_view_that_two_cells_display_are_brought_up_to_date_together() -> None:
+    InteractiveShell.instance()
+    view = StoreView(counts(a=1), refresh="50 ms")
+    with capture_output() as captured:
+        view._ipython_display_()
+        view._ipython_display_()
+        view._pause.value = True
+    pages = [output for output in captured.outputs if "text/html" in output.data]
+    assert len(pages) == 3
+    assert len({page.transient["display_id"] for page in pages}) == 1
     eventually(lambda: not is_looking(view))
 
 

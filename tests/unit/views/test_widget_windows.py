@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from streamskit import (
+    LogAndContinue,
     Materialized,
     Serdes,
     StreamsBuilder,
@@ -18,11 +19,11 @@ from streamskit import (
     Topology,
     TopologyTestDriver,
 )
-from streamskit.api.windows import JoinWindows, TimeWindows
+from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.testing.memory import Raw
 from streamskit.views import join_view, window_view
 from streamskit.views.controls import Stepper
-from streamskit.views.record_source import DriverRecords, ShownRecord, as_arrivals
+from streamskit.views.record_source import UNREADABLE, DriverRecords, ShownRecord, as_arrivals
 from streamskit.views.replay import JoinSnapshot, SeenRecords, WindowSnapshot, join_snapshot, window_snapshot
 from streamskit.views.upstream import join_sides, origins, windowed_nodes
 from streamskit.widgets import JoinView, WindowView
@@ -219,6 +220,25 @@ def test_a_record_of_a_stream_that_is_joined_with_itself_is_on_both_sides() -> N
     assert as_arrivals([Raw("o", b"KO", None, 7)], both) == [ShownRecord("KO", None, 7, (0, 1))]
 
 
+def test_a_record_with_a_negative_time_is_refused_and_the_others_are_shown() -> None:
+    (origin,) = origins(counting_topology(), windowed_nodes(counting_topology(), "counts")[0][0], "app")
+    raw = [Raw("orders", b"KO", b"1", NINE), Raw("orders", b"KO", b"-5", NINE), Raw("orders", b"KO", b"2", -1)]
+    taken = windows(*as_arrivals(raw, [origin]), *as_arrivals(raw[:2], [origin], time=int))
+    late = "too late: its last window, 00:00:00 – 00:00:05, had closed at 00:00:05"
+    assert [step.why for step in taken.steps] == ["", "", "its time is negative", late, "its time is negative"]
+    assert "1969" not in window_view.chart(taken)
+
+
+def test_a_key_that_is_null_in_json_is_no_key() -> None:
+    builder = StreamsBuilder()
+    orders = builder.stream("orders", key=Serdes.json("n int"), value=Serdes.string())
+    orders.group_by_key().windowed_by(FIVE).count(Materialized("counts"))
+    topology = builder.build()
+    (origin,) = origins(topology, windowed_nodes(topology, "counts")[0][0], "app")
+    (arrival,) = as_arrivals([Raw("orders", b"null", b"x", NINE)], [origin])
+    assert arrival.key is None
+
+
 def test_only_an_application_or_a_driver_can_be_viewed() -> None:
     with pytest.raises(TypeError, match=re.escape("WindowView(streams, 'a-store')")):
         WindowView("streams", "counts")  # type: ignore[arg-type]
@@ -292,6 +312,8 @@ def test_a_driver_keeps_no_view_that_was_closed_or_that_nobody_has_any_more(driv
     gc.collect()
     orders.pipe_input("KO", "x", NINE)
     assert [*driver._watchers] == [kept._arrivals]
+    for view in (closed, kept):
+        view._arrivals.look()
     assert [view._arrivals.raw(0) for view in (closed, kept)] == [[], [Raw("orders", b"KO", b"x", NINE, (), 0)]]
 
 
@@ -304,6 +326,100 @@ def test_a_view_of_a_join_shows_the_pairs_that_come_out() -> None:
         view.refresh()
         assert len(view._snapshot.pairs) == len(driver.create_output_topic("joined").read_records_to_list()) == 2
         assert "2 pairs met" in view._parts["story"].value
+
+
+@pytest.mark.spark
+def test_each_partition_of_a_driver_is_shown_with_its_own_stream_time() -> None:
+    with TopologyTestDriver(counting_topology(), partitions=2) as driver:
+        view = WindowView(driver, "counts", records=2)
+        orders = driver.create_input_topic("orders")
+        orders.pipe_input("KO", "x", NINE + 60_000, partition=0)
+        for second in (3, 2, 1):
+            orders.pipe_input("IBM", "x", NINE + second * 1000, partition=1)
+        view.refresh()
+        assert view._task.options == (("partition 0", 0), ("partition 1", 1))
+        assert [step.arrival.key for step in view._snapshot.steps] == ["KO"]
+        view._task.value = 1
+        assert [(step.arrival.key, step.is_dropped) for step in view._snapshot.steps] == [("IBM", False)] * 2
+        assert "the last 2; 1 came before them" in view._header.value
+        assert driver.metrics() == {}
+
+
+@pytest.mark.spark
+def test_a_record_that_cannot_be_read_moves_no_stream_time_and_is_in_no_window() -> None:
+    builder = StreamsBuilder()
+    orders = builder.stream("orders", key=Serdes.string(), value=Serdes.json("n int"))
+    orders.group_by_key().windowed_by(FIVE).count(Materialized("counts"))
+    with TopologyTestDriver(builder.build(), deserialization_handler=LogAndContinue()) as driver:
+        view = WindowView(driver, "counts")
+        piped = driver.create_input_topic("orders", value=Serdes.byte_array())
+        piped.pipe_input("KO", b'{"n": 1}', NINE + 1000)
+        piped.pipe_input("poison", b"\xff\xfe", NINE + 3_600_000)
+        piped.pipe_input("KO", b'{"n": 1}', NINE + 2000)
+        view.refresh()
+        assert [step.is_dropped for step in view._snapshot.steps] == [False, True, False]
+        assert view._snapshot.steps[-1].windows == {Windowed("KO", NINE, NINE + 5000): 2}
+        assert [row.value for row in driver.state_store("counts").all()] == [2]
+        chart, story = view._parts["chart"].value, view._parts["story"].value
+        assert "poison" not in chart
+        assert "10:00" not in chart
+        assert "what runs has counted 1 at KSTREAM-SOURCE-0000000000" in story
+        assert "its key or value is not what the serde reads" in story
+
+
+@pytest.mark.spark
+def test_without_a_handler_a_record_that_cannot_be_read_is_counted_as_the_driver_counts_it() -> None:
+    builder = StreamsBuilder()
+    orders = builder.stream("orders", key=Serdes.string(), value=Serdes.json("n int"))
+    orders.group_by_key().windowed_by(FIVE).count(Materialized("counts"))
+    with TopologyTestDriver(builder.build()) as driver:
+        view = WindowView(driver, "counts")
+        piped = driver.create_input_topic("orders", value=Serdes.byte_array())
+        piped.pipe_input("KO", b"\xff\xfe", NINE)
+        view.refresh()
+        assert view._snapshot.steps[-1].windows == {Windowed("KO", NINE, NINE + 5000): 1}
+        assert [row.value for row in driver.state_store("counts").all()] == [1]
+
+
+@pytest.mark.spark
+def test_a_paused_view_of_a_driver_stands_still(driver: TopologyTestDriver) -> None:
+    view = WindowView(driver, "counts", records=2)
+    orders = driver.create_input_topic("orders")
+    orders.pipe_records([(f"k{number}", "x", NINE) for number in range(3)])
+    view.refresh()
+    view._pause.value = True
+    orders.pipe_input("k3", "x", NINE)
+    view._search.value = "k"
+    assert [step.arrival.key for step in view._snapshot.steps] == ["k1", "k2"]
+    view._pause.value = False
+    assert [step.arrival.key for step in view._snapshot.steps] == ["k2", "k3"]
+
+
+def test_a_record_that_cannot_be_read_meets_no_other() -> None:
+    poison = replace(at(3_600, side=1), refused=UNREADABLE)
+    met = joined(at(1), poison, at(2, side=1))
+    assert met.pairs == [(0, 2)]
+    assert met.fates() == {(0, 0): "joined", (1, 1): "dropped", (1, 2): "joined"}
+    assert "10:00:00" not in join_view.chart(met)
+    assert "1 pair met; records: 2 joined, 1 dropped." in join_view.tell(met)
+    assert "No record of orders that can be read has come" in join_view.chart(joined(poison))
+    assert "No record of orders that can be read has come" in window_view.chart(windows(poison))
+
+
+@pytest.mark.spark
+def test_a_record_without_a_time_to_read_does_not_end_the_view() -> None:
+    builder = StreamsBuilder()
+    extractor = TimestampExtractor(lambda value: value["at"])
+    orders = builder.stream("orders", key=Serdes.string(), value=Serdes.json("at bigint"), timestamps=extractor)
+    orders.group_by_key().windowed_by(FIVE).count(Materialized("counts"))
+    with TopologyTestDriver(builder.build(), deserialization_handler=LogAndContinue()) as driver:
+        view = WindowView(driver, "counts", time=lambda value: value["at"])
+        piped = driver.create_input_topic("orders", value=Serdes.byte_array())
+        for value in (f'{{"at": {NINE}}}'.encode(), b"\xff", f'{{"at": {NINE + 1}}}'.encode()):
+            piped.pipe_input("KO", value, 5)
+        view.refresh()
+        assert "● live" in view._header.value
+        assert [step.stream_time for step in view._snapshot.steps] == [NINE, NINE, NINE + 1]
 
 
 @pytest.mark.spark
