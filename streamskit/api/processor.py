@@ -3,9 +3,9 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from streamskit.api.headers import Headers, headers_of
 from streamskit.common.durations import Duration, to_milliseconds
@@ -104,6 +104,18 @@ class FixedKeyRecord(_AnyRecord):
     def has_its_key(self) -> bool:
         """Whether its key is the one that the task gave it."""
         return self.given_key is not None and (self.key is self.given_key[0] or self.key == self.given_key[0])
+
+
+def _refuse_change(record: _AnyRecord, name: str, value: object) -> None:
+    if hasattr(record, f"with_{name}"):
+        raise FrozenInstanceError(
+            f"a record cannot be changed, as others may have it, too: record.with_{name}(...) makes another one."
+        )
+    lasting = " that process_values passes in" if name == "key" else ""
+    raise FrozenInstanceError(f"a record{lasting} cannot be given another '{name}'.")
+
+
+Record.__setattr__ = FixedKeyRecord.__setattr__ = _refuse_change  # type: ignore[assignment, method-assign]
 
 
 class RecordMetadata(NamedTuple):
@@ -298,9 +310,22 @@ def _check_takes_time(punctuator: object) -> None:
         ) from None
 
 
-class _AnyProcessor(ABC):
+class _WithContext:
     context: ProcessorContext
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what an own `init` has left out, which is called for what an object lacks only."""
+            if name == "context":
+                raise StreamsError(
+                    f"{type(self).__name__} has no context. An init of your own has to pass it on, in its first line: "
+                    "super().init(context). In __init__ there is none yet."
+                )
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+
+class _AnyProcessor(_WithContext, ABC):
     def init(self, context: ProcessorContext) -> None:
         """Called once in each task when the application starts; fetch stores and schedule punctuations here."""
         self.context = context
@@ -340,7 +365,7 @@ class Processor(_AnyProcessor):
         """Process one record."""
 
 
-class ValueTransformerWithKey(ABC):
+class ValueTransformerWithKey(_WithContext, ABC):
     """Subclass this for `KTable.transform_values`: `transform` makes the new value of a row, and may keep state.
 
     >>> class Numbered(ValueTransformerWithKey):
@@ -355,8 +380,6 @@ class ValueTransformerWithKey(ABC):
 
     Mirrors `org.apache.kafka.streams.kstream.ValueTransformerWithKey`.
     """
-
-    context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> None:
         """Called once in each task when the application starts; fetch stores here.

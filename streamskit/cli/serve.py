@@ -25,6 +25,7 @@ from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest.dashboard_routes import FollowedViews
 from streamskit.queries.rest.protocol import DASHBOARD
 from streamskit.queries.rest_service import RestService
+from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.serdes import Serde
 
 
@@ -112,11 +113,16 @@ def _serve(chosen: argparse.Namespace) -> None:
         service=service,
     )
     server.rest.dashboard = cache(partial(_dashboard, server, config))
+    watch = TopicWatch(
+        config.connection,
+        lambda found: server.widen({topic: identity.partitions for topic, identity in found.items()}),
+    )
     told, parent = threading.Event(), os.getppid()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: told.set())
     try:
         server.start()
+        watch.watch(dict.fromkeys(entry.changelog for entry in catalogue if entry.is_global))
         print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
         print(f"A browser sees its stores at {server.rest.address.url}{DASHBOARD}.", flush=True)
         while not told.wait(0.5):
@@ -125,6 +131,7 @@ def _serve(chosen: argparse.Namespace) -> None:
             if server.instance.stopped:
                 raise StreamsError(f"The instance at {server.here} has stopped: {server.instance.stopped}")
     finally:
+        watch.stop()
         server.stop()
 
 

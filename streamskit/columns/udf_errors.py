@@ -1,7 +1,11 @@
-"""`F.udf` record by record: it is called only for records that are kept, and its errors are caught for each alone."""
+"""`F.udf` record by record: it is called only for records that are kept, and its errors are caught for each alone.
+
+One that chance plays a part in is given a name by which `execution.optimization_barrier` has it called once for each.
+"""
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import count
 from typing import Any
 
 from pyspark.sql import Column
@@ -23,7 +27,15 @@ LONGEST_ERROR = 1000
 """How many characters of an error travel with a record."""
 
 
-def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable[[], Column | None]) -> None:
+BY_CHANCE = "by_chance_"
+"""What the name of a function begins with that was declared with `asNondeterministic()`; a number follows."""
+
+_numbers = count()
+
+
+def let_udfs_fail_by_record(
+    is_catching: Callable[[], bool], asked_for: Callable[[], Column | None], is_for_records: Callable[[], bool]
+) -> None:
     """Make Columns of `F.udf` fail like those of Spark's own functions, wherever such failures are caught.
 
     PySpark has no option for this: a Python function that raises ends Spark's task, and it is also called for rows
@@ -33,12 +45,14 @@ def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable
     Args:
         is_catching: says whether the Column that is being made will be within an `attempt`.
         asked_for: returns the condition on which the Column that is being made will be wanted; None for always.
+        is_for_records: says whether a function of a step is being called, and not one of Spark's own.
     """
     call = UserDefinedFunction.__call__
 
     @wraps(call)
     def call_or_catch(self: UserDefinedFunction, *arguments: Any, **named: Any) -> Column:
         condition = asked_for()
+        self = self if self.deterministic or not is_for_records() else marked(self)
         if self.evalType not in BY_RECORD or not (is_catching() or condition is not None):
             return call(self, *arguments, **named)
         is_asked = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
@@ -57,6 +71,16 @@ def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable
         return value_or_failure(call(caught, failed, *given, **given_by_name))
 
     UserDefinedFunction.__call__ = call_or_catch  # type: ignore[method-assign]
+
+
+def marked(function: UserDefinedFunction) -> UserDefinedFunction:
+    """Return a function that chance plays a part in, known by its name, as one that Spark may move and plan anew.
+
+    Spark refuses a plan that it has once optimized with the function in it; and no call has the name of another, since
+    Spark makes one of equal calls.
+    """
+    name = f"{BY_CHANCE}{next(_numbers)}_{function._name}"
+    return UserDefinedFunction(function.func, function.returnType, name, function.evalType, deterministic=True)
 
 
 def called_if(function: Callable[..., Any]) -> Callable[..., Any]:

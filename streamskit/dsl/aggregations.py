@@ -48,7 +48,7 @@ class Grouping:
         """
         if not self.rekeyed:
             return self.node
-        names = RepartitionNames.of(self.graph, self.name or store_name)
+        names = self.names(store_name)
         if self._shared is not None:
             shared, source = self._shared
             self.graph.move_to_end([shared.filter, shared.sink])
@@ -57,6 +57,10 @@ class Grouping:
         if self.name is not None:
             self._shared = names, source
         return source
+
+    def names(self, store_name: str) -> RepartitionNames:
+        """Return the names of a repartition for an aggregation, which uses them up."""
+        return RepartitionNames.of(self.graph, self.name or store_name)
 
 
 class Aggregations(AbstractStream):
@@ -209,6 +213,12 @@ def check_windows(windows: object, step: str) -> None:
         raise TopologyError(
             f"{step}: give TimeWindows, SlidingWindows or SessionWindows, such as "
             f"TimeWindows.of_size_with_no_grace('5 seconds'), not {windows!r}.{hint}"
+        )
+    if isinstance(windows, SlidingWindows) and windows.time_difference == 0:
+        raise TopologyError(
+            f"{step}: sliding windows with a time difference of 0 begin and end at the same time, which Kafka Streams "
+            "refuses at the first record. Give 1 ms or more; to aggregate records of equal times, use "
+            "TimeWindows.of_size_with_no_grace(1)."
         )
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from contextlib import contextmanager, suppress
 import psutil
 from py4j.clientserver import ClientServerConnection
 from py4j.java_gateway import GatewayConnection
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.udf import UserDefinedFunction
 
@@ -19,6 +21,9 @@ from streamskit.environment.spark_log import spark_log
 
 LOST = (Py4JNetworkError, ConnectionError)
 """What a call of Spark raises when its Java has ended."""
+
+STOPPED = re.compile(r"SparkContext (was|has been) shut ?down|stopped SparkContext")
+"""What Spark says once its session was stopped; its Java still runs then."""
 
 END_SECONDS = 2.0
 """How long a process may take to end after its connections have closed, in seconds."""
@@ -109,6 +114,28 @@ def has_ended(seconds: float = 0.0) -> bool:
     except LOST:
         return True
     return False
+
+
+def is_stopped(failure: Exception) -> bool:
+    """Return whether a query or a call of Spark has failed because its session was stopped, whatever it says."""
+    if STOPPED.search(str(failure)) is not None:
+        return True
+    context = SparkContext._active_spark_context
+    with suppress(*LOST):
+        return context is None or context._jsc is None or bool(context._jsc.sc().isStopped())
+    return False
+
+
+@contextmanager
+def although_stopped() -> Iterator[None]:
+    """Do without a call of Spark that fails because its Java has ended, or its session was stopped."""
+    try:
+        yield
+    except LOST:
+        pass
+    except (Py4JError, PySparkException) as failure:
+        if not is_stopped(failure):
+            raise
 
 
 def why_lost(failure: BaseException) -> str:

@@ -6,6 +6,7 @@ watermark follows the partition that is furthest behind, and only removes window
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from streamskit.api.windows import TimeWindows
 from streamskit.columns import user_functions
@@ -60,7 +61,12 @@ def aggregate(
     takes_part = frame["key"].isNotNull()
     if node.windows is None:
         takes_part &= frame["value"].isNotNull()
+    by_text = ["key_text"] if has_fractions(frame.schema["key"].dataType) else []
+    if by_text:  # Spark groups 0.0 and -0.0 together, which are two keys in Kafka; their text differs
+        frame = frame.select("*", F.col("key").cast("string").alias("key_text"), F.col("key").alias("own_key"))
+    key = F.col("own_key" if by_text else "key")
     results = (
+        *([F.first("own_key").alias("own_key")] if by_text else []),
         made.alias("value"),
         F.max("timestamp").alias("timestamp"),
         F.max_by(*HEADERS).alias("headers") if _has_headers(frame) else F.lit(None).cast(HEADER_TYPE).alias("headers"),
@@ -68,22 +74,20 @@ def aggregate(
     left_out, threads_of = once(~takes_part), options.threads_of
     if node.windows is None:
         counted = tell_dropped(frame, node.name, {node.name: left_out}, options).where(takes_part)
-        return end_of_stage(counted, threads_of).groupBy("key", *own).agg(*results)
+        grouped = end_of_stage(counted, threads_of).groupBy("key", *by_text, *own).agg(*results)
+        return grouped.select(key.alias("key"), "value", "timestamp", "headers", *own)
     if not isinstance(node.windows, TimeWindows):
         raise TopologyError(f"{node.name} ({node.call_site}): Spark has no windows of this kind for Columns.")
     timed = _timed(node.windows, frame, folder, own)
     times = F.coalesce(left_out, F.lit(0)) + F.coalesce(timed["late"], F.lit(0))
     counted = tell_dropped(timed, node.name, {node.name: times}, options)
-    windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
-    in_windows = _in_open_windows(node.windows, counted.where(takes_part), own)
+    passed = ["key", "value", "timestamp", *by_text, *(["own_key"] if by_text else []), *own]
+    in_windows = _in_open_windows(node.windows, counted.where(takes_part), passed)
     if options.driver:  # behind a watermark Spark no longer knows that this is one partition
         in_windows = in_windows.coalesce(1)
-    return (
-        end_of_stage(in_windows, threads_of)
-        .groupBy("key", "start", "closes", *own)
-        .agg(*results)
-        .select(windowed_key.alias("key"), "value", "timestamp", "headers", *own)
-    )
+    grouped = end_of_stage(in_windows, threads_of).groupBy("key", *by_text, "start", "closes", *own).agg(*results)
+    windowed_key = F.struct(key.alias("key"), "start", (F.col("start") + node.windows.size).alias("end"))
+    return grouped.select(windowed_key.alias("key"), "value", "timestamp", "headers", *own)
 
 
 def _timed(windows: TimeWindows, frame: DataFrame, folder: str, own: list[str]) -> DataFrame:
@@ -125,24 +129,24 @@ def _timed(windows: TimeWindows, frame: DataFrame, folder: str, own: list[str]) 
     )
 
 
-def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> DataFrame:
+def _in_open_windows(windows: TimeWindows, frame: DataFrame, passed: list[str]) -> DataFrame:
     """Return each record once for each of its windows that are open.
 
     Args:
         windows: the windows.
-        frame: what `_timed` gives: the columns key, value, timestamp, at, first and last, perhaps with `HEADERS`.
-        own: "partition", if that is to stay.
+        frame: what `_timed` gives: the columns `passed`, at, first and last, perhaps with `HEADERS`.
+        passed: the columns that stay.
 
     Returns:
-        A frame with the columns key, value and timestamp, `HEADERS` if they were there, `start` of the window in
-        milliseconds, and `closes`: when Spark may forget it, by a watermark that the frame carries.
+        A frame with the columns `passed`, `HEADERS` if they were there, `start` of the window in milliseconds, and
+        `closes`: when Spark may forget it, by a watermark that the frame carries.
     """
     closed = F.timestamp_millis(F.greatest("at.closed", F.lit(0)))
     marked = frame.where("first <= last").withColumn("closed", closed).withWatermark("closed", "0 seconds")
     start = F.col("last")
     if windows.advance != windows.size:
         start = F.explode(F.sequence("first", "last", F.lit(windows.advance).cast("bigint")))
-    passed = ["key", "value", "timestamp", *own, *(HEADERS if _has_headers(frame) else ())]
+    passed = [*passed, *(HEADERS if _has_headers(frame) else ())]
     in_windows = marked.select(*passed, "at", start.alias("start"))
     shift = F.when(F.col("start") > F.col("at.after"), F.col("at.shift")).otherwise(F.col("at.shift_before"))
     # Spark drops late rows and old state by the grouping column that has this metadata.
@@ -154,3 +158,12 @@ def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> 
 def _has_headers(frame: DataFrame) -> bool:
     """Return whether a frame has the columns of `HEADERS`, whatever others it has."""
     return set(HEADERS) <= set(frame.columns)
+
+
+def has_fractions(data_type: T.DataType) -> bool:
+    """Return whether values of a type have floating-point numbers in them, whose 0.0 and -0.0 are two keys."""
+    if isinstance(data_type, T.StructType):
+        return any(has_fractions(each.dataType) for each in data_type)
+    if isinstance(data_type, T.ArrayType):
+        return has_fractions(data_type.elementType)
+    return isinstance(data_type, T.FractionalType) and not isinstance(data_type, T.DecimalType)

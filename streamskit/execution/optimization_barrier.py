@@ -9,12 +9,16 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from streamskit.columns import udf_errors
 from streamskit.execution.record_columns import Datum, RecordColumns
 
 BY_CHANCE = re.compile(
-    r"(?<![\w.])(monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid)\s*\(", re.IGNORECASE
+    r"(?<![\w.])(aes_encrypt|monotonically_increasing_id|rand|randn|random|randstr|shuffle|uniform|uuid"
+    rf"|{udf_errors.BY_CHANCE}\d+_[^(]*)\s*\(",
+    re.IGNORECASE,
 )
-"""Spark's functions that give something else each time they are called, as a Column shows them or SQL spells them."""
+"""Functions that give something else each time they are called, as a Column shows them or SQL spells them: Spark's
+own, and those of Python that are declared with `asNondeterministic()`."""
 
 LONG = 5_000
 """From how many characters on a Column is computed ahead. A table's filter uses its value three times, so a chain of

@@ -167,9 +167,10 @@ def _timed(
     """Give a record the time that its source's timestamp extractor takes from it.
 
     Of `frame` only the column topic is read, for the error; the frame that is returned has the same columns.
+    Records of global tables and stores keep their own time, as in `GlobalStateUpdateTask`.
     """
     node = source.node
-    if not isinstance(node, Source) or node.internal or source.is_handover:
+    if not isinstance(node, Source) or node.internal or source.is_handover or source.is_broadcast:
         return frame, record
     extractor, time = node.timestamps or TimestampExtractor.fail_on_invalid(), record.timestamp
     if extractor.extract is not None:

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.expressions.{Expression, Expressions, Sort
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
-import org.apache.spark.sql.streamskit.{ProducerRecords, StreamThreads, WriteOrder}
+import org.apache.spark.sql.streamskit.{ProducerRecords, StreamThreads, TooLarge, WriteOrder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -84,6 +84,9 @@ private class WriterWithTime(settings: JavaMap[String, Object], rows: StructType
       if (failure != null && failedWrite == null) failedWrite = failure
   }
 
-  override protected def sendRow(row: InternalRow, producer: KafkaProducer[Array[Byte], Array[Byte]]): Unit =
-    producer.send(records.of(row), noteFailure)
+  override protected def sendRow(row: InternalRow, producer: KafkaProducer[Array[Byte], Array[Byte]]): Unit = {
+    val record = records.of(row)
+    producer.send(record, noteFailure)
+    if (failedWrite != null) failedWrite = TooLarge.of(failedWrite, record)
+  }
 }

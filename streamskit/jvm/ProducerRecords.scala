@@ -1,8 +1,10 @@
 package org.apache.spark.sql.streamskit
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Arrays, List => JavaList}
 
 import org.apache.kafka.clients.producer.ProducerRecord
+import org.apache.kafka.common.errors.RecordTooLargeException
 import org.apache.kafka.common.header.Header
 import org.apache.kafka.common.header.internals.RecordHeader
 import org.apache.spark.sql.catalyst.InternalRow
@@ -75,4 +77,27 @@ class ProducerRecords(schema: StructType, windowed: String) {
 
 object ProducerRecords {
   private val Topics = 8
+}
+
+/** What a producer says of a record that is too large to be sent at all, with the topic and the key of the record.
+  *
+  * One that a broker finds too large was sent with others, and Kafka does not say which of them it was.
+  */
+object TooLarge {
+  private val Longest = 100
+
+  def of(failure: Exception, record: ProducerRecord[Array[Byte], Array[Byte]]): Exception = failure match {
+    case _: RecordTooLargeException if failure.getMessage.endsWith("max.request.size configuration.") =>
+      new RecordTooLargeException(s"${failure.getMessage} It is for topic '${record.topic}', ${of(record.key)}.")
+    case _ => failure
+  }
+
+  private def of(key: Array[Byte]): String =
+    if (key == null) "without a key"
+    else {
+      val text = new String(key, UTF_8)
+      if (text.length > Longest || text.exists(each => each.isControl || each == '\uFFFD'))
+        s"with a key of ${key.length} bytes, ${key.take(Longest / 2).map(each => f"$each%02x").mkString}"
+      else s"with the key '$text'"
+    }
 }

@@ -47,6 +47,7 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
     stopIfRefused()
     tellingOfTime(producer.send(record, noteRefusal))
+    if (refused != null) refused = refused.of(record)
   }
 
   /** Make all that was sent visible at once, and the mark with it. */
@@ -92,7 +93,10 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
 }
 
 class NotWritten(topic: String, why: Exception)
-    extends KafkaException(s"a record could not be written to topic '$topic': $why", why)
+    extends KafkaException(s"a record could not be written to topic '$topic': $why", why) {
+  /** The same with the record's key, if it is the producer that does not send it. */
+  def of(record: ProducerRecord[Array[Byte], Array[Byte]]): NotWritten = new NotWritten(topic, TooLarge.of(why, record))
+}
 
 class TransactionTimedOut(milliseconds: Long, why: Exception)
     extends KafkaException(s"the transaction was open for $milliseconds ms, and the broker has aborted it: $why", why)

@@ -56,7 +56,7 @@ from streamskit.runtime.spark_io import KafkaTopics, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.stream_threads import StreamThreads
-from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
+from streamskit.runtime.supervisor import FINISH_SECONDS, SESSION, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, matched, widened
 from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.runtime.topics import (
@@ -69,6 +69,7 @@ from streamskit.runtime.topics import (
     side_effects,
 )
 from streamskit.runtime.watchdog import Watchdog
+from streamskit.runtime.written_topics import written
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 
@@ -288,9 +289,9 @@ class Application:
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
-        read = [topic for plan_ in self.plans for topic in plan_.topics]
+        topics_of_queries = [topic for plan_ in self.plans for topic in (*plan_.topics, *written(plan_))]
         self._topic_watch.watch(
-            dict.fromkeys([*read, *self._global_topics]),
+            dict.fromkeys([*topics_of_queries, *self._global_topics]),
             partial(is_wanted, topics=self.topics, plans=self.plans) if self._has_patterns else None,
         )
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
@@ -520,6 +521,7 @@ class Application:
         """Return for each part of the application whether it is alive."""
         return {
             **self.supervisor.parts(),
+            SESSION: self._spark is None or self._spark.sparkContext._jsc is not None,
             STORES_READER: all(copies.lives for copies, _ in self._readers),
             "the thread that calls functions": self.side_effects.lives,
             "the thread that speaks for it in its group": self._runner.lives,

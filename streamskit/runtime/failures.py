@@ -51,6 +51,15 @@ NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|
 PRODUCERS = re.compile(r"org\.apache\.kafka[\w.$]*(?:Exception|Error): [^\n]*")
 """What Kafka's producer says, within what Spark makes of it."""
 
+DATA_EXCEPTION = re.compile(r"SQLSTATE: 22\w{3}")
+"""What Spark says when a Column cannot be computed for a record: an overflow, a division by zero, a cast.
+
+It names no line for functions such as `F.sum` or `F.to_date`.
+"""
+
+MOST_SUSPECTS = 3
+"""How many steps an error names as those one of which has failed."""
+
 WORKER_LOST = "Python worker exited unexpectedly"
 """What Spark says when a Python worker is gone."""
 
@@ -125,11 +134,15 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
             return StreamsError(f"{_place(node)}: {said.partition(': ')[2]}")
     if NOT_WRITTEN.search(text) is not None and (refusal := _not_written(plan, said)) is not None:
         return refusal
-    nodes, line = _nodes_of(failure, plan)
-    if nodes:
-        places = " or ".join(_place(node) for node in nodes)
-        return StreamsError(f"{places} failed on a record, at {line}: {said}")
-    return StreamsError(f"{_whole(plan)} failed: {said}")
+    return _failed_column(failure, plan, said) or StreamsError(f"{_whole(plan)} failed: {said}")
+
+
+def session_stopped(application_id: str) -> StreamsError:
+    """Return the error for an application whose Spark session was stopped while it ran."""
+    return StreamsError(
+        f"The Spark session of '{application_id}' was stopped, and nobody has closed the application. Close it before "
+        "its session: close(), then spark.stop(). A new KafkaStreams goes on after the last whole micro-batch."
+    )
 
 
 def explain_call(failure: Exception, node: SideEffect) -> StreamsError:
@@ -153,6 +166,11 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
     if error.kind == StreamsError.__name__:
         return StreamsError(f"{place}: {error.message.removeprefix(f'{blame.operator}: ')}")
     said = error.message if error.message.startswith(f"{blame.serde} cannot") else f"{error}."
+    if blame.verb == "write" and blame.store:
+        return StreamsError(
+            f"{place}: it gives {blame.value} to store '{blame.store}', which {blame.serde} cannot write. {said} Give "
+            "the store what its serdes are for, or declare it with serdes that fit."
+        )
     if blame.verb == "write":
         return StreamsError(
             f"{place}: its function returned {blame.value}, which {blame.serde} cannot write. {said} Return what the "
@@ -252,6 +270,17 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
     reason = producers.group() if (producers := PRODUCERS.search(said)) is not None else said
     advice = GROWN if "max.request.size" in reason else ""
     return StreamsError(f"{place}: a record could not be written to topic {topics}: {reason}{advice}")
+
+
+def _failed_column(failure: Exception, plan: Plan, said: str) -> StreamsError | None:
+    """Return the error for a function on Columns: by the line that Spark blames, or else of the few that there are."""
+    nodes, line = _nodes_of(failure, plan)
+    if nodes:
+        return StreamsError(f"{' or '.join(map(_place, nodes))} failed on a record, at {line}: {said}")
+    suspects = [node for node in plan.nodes if any(_code(function) is not None for function in node.functions)]
+    if DATA_EXCEPTION.search(str(failure)) is None or not 1 <= len(suspects) <= MOST_SUSPECTS:
+        return None
+    return StreamsError(f"{' or '.join(map(_place, suspects))} failed on a record: {said}")
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:

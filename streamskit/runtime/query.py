@@ -13,7 +13,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
-from streamskit.environment.spark_java import LOST
+from streamskit.environment.spark_java import LOST, although_stopped
 from streamskit.jvm import java_class
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
@@ -89,7 +89,7 @@ class RunningQuery:
             finish: how many seconds it may take to finish its current micro-batch. One that is interrupted runs again
                 at the next start, and with at-least-once its output is written again.
         """
-        with suppress(*LOST):  # with its Java, a query has ended
+        with although_stopped():  # with its Java or its session, a query has ended
             if self.query.isActive:
                 if finish:
                     batch = str(self.checkpoint) if self.plan.runs_in_real_time else ""

@@ -95,8 +95,13 @@ class SideEffects:
         """Wait until the functions were called for all records before the given offsets.
 
         Raises:
-            StreamsError: they were not by the deadline, or reading has failed.
+            StreamsError: they were not by the deadline, reading has failed, or it is one of the functions that waits.
         """
+        if self._started and self._reader.is_this_thread:
+            raise StreamsError(
+                "A function of foreach, peek or print waits for itself: await_processed() returns when these functions "
+                "were called for all records. Call it in the program that started the application."
+            )
         self._reader.wait_for(offsets, deadline, check)
 
     def _take(self, where: TopicPartition, records: list[TopicRecord], offsets: list[int], position: int) -> None:

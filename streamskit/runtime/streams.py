@@ -391,6 +391,7 @@ class KafkaStreams:
         if self.state not in ACTIVE:
             raise StreamsError(
                 f"await_processed() needs a running application; '{self.application_id}' is {self.state.name}."
+                f"{self._another_that_runs()}"
             )
         self._application.await_processed(deadline)
 
@@ -405,7 +406,9 @@ class KafkaStreams:
         """
         self._known(name)
         if self.state is State.CREATED or self._application.states.is_held(STARTING):
-            raise StreamsNotStartedError(f"Store '{name}' is empty until the application runs: call start() first.")
+            raise StreamsNotStartedError(
+                f"Store '{name}' is empty until the application runs: call start() first.{self._another_that_runs()}"
+            )
         return self._application.store(name)
 
     @property
@@ -550,6 +553,13 @@ class KafkaStreams:
     def _check_created(self, setting: str) -> None:
         if self.state is not State.CREATED:
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {setting} before start().")
+
+    def _another_that_runs(self) -> str:
+        """Return a sentence about another object with this id that runs in this process; empty if there is none."""
+        if self.running.get(self.application_id, self) is self:
+            return ""
+        name = f"KafkaStreams.running['{self.application_id}']"
+        return f" An object made earlier runs with its id, {name}: use that one, or close() it before you start."
 
     def _forget_running(self) -> None:
         if self.running.get(self.application_id) is self:

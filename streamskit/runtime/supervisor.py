@@ -8,18 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
-from streamskit.environment.spark_java import LOST, has_ended, why_lost
+from streamskit.environment.spark_java import LOST, has_ended, is_stopped, why_lost
 from streamskit.kafka.topics import TopicIdentity
 from streamskit.planning.plan import Plan
 from streamskit.runtime.broker_watch import BrokerWatch
-from streamskit.runtime.failures import explain, explain_call
+from streamskit.runtime.failures import explain, explain_call, session_stopped
 from streamskit.runtime.query import PlannedEndError, RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import ACTIVE, ENDING, State, StateMachine
 from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
+from streamskit.runtime.written_topics import WrittenTopics
 from streamskit.topology.nodes import SideEffect
 
 logger = logging.getLogger("streamskit")
@@ -27,8 +31,8 @@ logger = logging.getLogger("streamskit")
 STARTING, AWAY, CALLING = "starting", "the broker is away", "a function failed"
 """Reasons for an application to be REBALANCING, beside its queries."""
 
-JAVA = "Spark's Java"
-"""The part of an application that is not a thread."""
+JAVA, SESSION = "Spark's Java", "Spark's session"
+"""The parts of an application that are not threads."""
 
 STOP_SECONDS = 10.0
 """How long an application that has failed waits for its queries to stop."""
@@ -86,7 +90,7 @@ class Supervisor:
             bootstrap_servers, task_timeout, self._broker_went, self._broker_returned, self._asked
         )
         self._application_id, self._states, self._ended, self._losses = application_id, states, ended, losses
-        self._shut_down = shut_down
+        self._shut_down, self._written = shut_down, WrittenTopics(application_id)
         self._bootstrap_servers, self._patience = bootstrap_servers, spell(task_timeout)
         self._changing, self._asking = threading.Lock(), threading.Lock()
         self._stopping, self._going = threading.Event(), threading.Event()
@@ -176,7 +180,7 @@ class Supervisor:
 
     @contextmanager
     def calls_of_spark(self) -> Iterator[None]:
-        """Turn what a call of Spark raises once its Java has ended into a sentence; the application has failed then.
+        """Turn what a call of Spark raises once its Java has ended, or its session, into a sentence.
 
         Raises:
             StreamsError: it has ended.
@@ -187,15 +191,20 @@ class Supervisor:
             self._spark_is_lost(failure)
             self.raise_failure()
             raise StreamsError(why_lost(failure)) from failure
+        except (Py4JError, PySparkException) as failure:
+            if not is_stopped(failure):
+                raise
+            raise session_stopped(self._application_id) from failure
 
     def look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
-        """Stop queries whose topics have changed while they run; how they continue is decided then.
+        """Stop queries whose topics have changed or gone while they run; how they continue is decided then.
 
         Args:
-            found: the topics that are there.
+            found: the topics that are there, among those that queries read and write.
         """
         ids = {topic: identity.id for topic, identity in found.items()}
         partitions = {topic: identity.partitions for topic, identity in found.items()}
+        self._written.look([query.plan for query in self.queries], found)
         with suppress(*LOST):  # the threads that wait for a query's end report it
             for query in self.queries:
                 if self._stopping.is_set():
@@ -206,6 +215,8 @@ class Supervisor:
                     query.interrupt(refusal)
                 if remade := self._losses.remade(query.plan, ids):
                     query.interrupt(StreamsError(f"Topic '{min(remade)}' was deleted and made anew."))
+                if (refusal_to_write := self._written.refusal(query.plan)) is not None:
+                    query.interrupt(refusal_to_write)
 
     def replan(self, plan: Plan, why: str, finish: float) -> None:
         """Have the query of a plan's name run that plan from now on.
@@ -247,6 +258,8 @@ class Supervisor:
         """End the application because a part of it ended by itself, and nothing can take its place."""
         if name == JAVA:
             self._spark_is_lost(ConnectionError("its process has ended"))
+        elif name == SESSION:
+            self.fail(session_stopped(self._application_id))
         else:
             self.fail(
                 StreamsError(
@@ -277,6 +290,8 @@ class Supervisor:
 
     def _ended_by_itself(self, query: RunningQuery, failure: Exception | None) -> Exception | None:
         """Return why a query has ended, including one that neither failed nor was stopped by the application."""
+        if failure is not None and not isinstance(failure, (StreamsError, *LOST)) and is_stopped(failure):
+            return session_stopped(self._application_id)
         if failure is not None or self._stopping.is_set():
             return failure
         return StreamsError(

@@ -22,7 +22,7 @@ class TopicWatch(Periodic):
     """Asks the broker for the ids and partitions of topics every few seconds, in a thread of its own.
 
     A query that reads them finds out by itself before it plans a micro-batch; this is for one that has nothing to read,
-    and for real-time mode, where Spark plans once for all.
+    for real-time mode, where Spark plans once for all, and for topics that are written.
 
     Args:
         bootstrap_servers: the broker's address.

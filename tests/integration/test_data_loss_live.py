@@ -185,6 +185,62 @@ def test_a_changelog_that_was_deleted_is_refused_as_the_store_would_have_holes(
         run(totals)
 
 
+# Topics that a running application writes; Kafka's producer would take two minutes to find out.
+
+
+@pytest.fixture
+def told_totals(totals: Topology, broker: Broker, name: str) -> Topology:
+    """The sum by key, also written to a topic."""
+    broker.create_topics(f"{name}-out")
+    builder = StreamsBuilder()
+    table = builder.stream(f"{name}-in", value=LONG).group_by_key().reduce(lambda one, other: one + other, "totals")
+    table.to_stream().to(f"{name}-out")
+    return builder.build()
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
+def test_an_output_topic_that_is_deleted_stops_the_application_within_seconds_and_a_new_one_gets_all_that_comes(
+    told_totals: Topology, broker: Broker, name: str, run: Run, guarantee: str
+) -> None:
+    streams = run(told_totals, processing_guarantee=guarantee)
+    streams.await_processed()
+    broker.delete_topics(f"{name}-out")
+    write(broker, name, range(10, 12))
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 30)
+    assert str(streams.failure).startswith(
+        f"Topic '{name}-out', which sub-topology 0 of '{name}' writes, is not there any more: it was deleted while"
+    )
+    broker.create_topics(f"{name}-out")
+    streams = run(told_totals, processing_guarantee=guarantee)
+    streams.await_processed()
+    out = broker.consume(f"{name}-out", value=LONG, isolation="read_committed")
+    assert dict(zip(out["key"], out["value"], strict=True)) == totals_of(streams) == {"p0": 30, "p1": 36}
+
+
+def test_a_changelog_that_is_deleted_stops_the_application_within_seconds_even_if_nothing_comes(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = run(totals)
+    streams.await_processed()
+    broker.delete_topics(f"{name}-totals-changelog")
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 30)
+    assert str(streams.failure).startswith(
+        f"The changelog of store 'totals', topic '{name}-totals-changelog', was deleted while '{name}' ran"
+    )
+
+
+def test_an_output_topic_that_is_made_anew_at_once_is_written_on(
+    told_totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = run(told_totals)
+    streams.await_processed()
+    broker.delete_topics(f"{name}-out")
+    broker.create_topics(f"{name}-out")
+    write(broker, name, range(10, 12))
+    streams.await_processed()
+    assert set(broker.consume(f"{name}-out", value=LONG)["value"]) == {30, 36}
+
+
 def test_a_topic_that_is_made_anew_while_the_application_runs_stops_it_before_a_record_is_skipped(
     totals: Topology, broker: Broker, name: str, run: Run
 ) -> None:

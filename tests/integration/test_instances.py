@@ -20,6 +20,7 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
+from streamskit.kafka.connection import admin_client
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
@@ -444,6 +445,20 @@ def test_an_instance_may_listen_at_another_address_than_the_one_where_others_fin
             urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": "elsewhere.example"}), timeout=60)
     finally:
         server.stop()
+
+
+def test_partitions_that_are_added_to_a_global_table_are_read_by_an_instance_in_its_own_process(
+    broker: Broker, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    name = catalogue.application_id
+    catalogue.save(tmp_path / name)
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
+        server = instances.start()
+        with admin_client(broker.bootstrap_servers) as admin:
+            admin.create_partitions({f"{name}-countries": PARTITIONS + 1})
+        broker.produce(f"{name}-countries", [{"key": "CH", "value": "Switzerland", "partition": PARTITIONS}])
+        with QueryClient(server.url, retry="30 seconds") as client:
+            until(lambda: client.store("countries").get("CH") == "Switzerland")
 
 
 def test_instances_with_a_token_of_their_own_answer_only_those_who_show_it(

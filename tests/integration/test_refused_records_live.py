@@ -1,5 +1,6 @@
 """Records that a broker refuses: they go to the production handler, or stop the application with a sentence."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,26 @@ def test_without_a_handler_the_sentence_names_topic_reason_and_offset(
     assert "a record made of offset 1 of topic" in said
     assert f"'{name}-in', partition 0, cannot be written to topic '{name}-" in said
     assert "InvalidTimestampException: the timestamp 32503680000000 is too far from the broker's clock" in said
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
+def test_a_value_that_has_grown_too_large_is_told_with_its_topic_and_key(
+    strict: Broker, name: str, run_on: Run, guarantee: str
+) -> None:
+    strict.create_topics(f"{name}-in", f"{name}-out")
+    strict.produce(f"{name}-in", [("growing", "x" * 600_000)] * 2)
+    builder = StreamsBuilder()
+    texts = builder.stream(f"{name}-in").group_by_key().reduce(lambda one, other: one + other, "texts")
+    texts.to_stream().to(f"{name}-out")
+    streams = run_on(strict, builder.build(), processing_guarantee=guarantee)
+    with pytest.raises(StreamsError) as failed:
+        streams.await_processed()
+    topic = rf"'{name}-(?:out|texts-changelog)'"
+    assert re.search(
+        rf"a record could not be written to topic ({topic}): \S*RecordTooLargeException: The message is 12000\d\d bytes"
+        r".*max.request.size configuration\. It is for topic \1, with the key 'growing'\.",
+        str(failed.value),
+    )
 
 
 def test_a_timestamp_that_spark_cannot_read_is_told_with_its_offset(

@@ -1,4 +1,4 @@
-"""Spark's Java dies, as it does when memory runs out: the application says so, and the same process starts again."""
+"""Spark's Java dies, or its session is stopped: the application says so, and the same process starts again."""
 
 from pathlib import Path
 
@@ -26,3 +26,14 @@ def test_a_dead_java_ends_the_application_with_a_sentence_and_a_new_one_starts_i
     assert seen["told"] == [health[1]["error"]]
     assert seen["raised"] == [health[1]["error"]] * 3
     assert seen["count"] == 2
+
+
+def test_applications_whose_session_is_stopped_end_with_a_sentence_and_a_new_session_goes_on(
+    broker: Broker, name: str, state_dir: Path
+) -> None:
+    seen = seen_by("session_stop_program", broker.bootstrap_servers, name, str(state_dir))
+    for said, application_id in zip(seen["told"], (name, f"{name}-copies"), strict=True):
+        assert said.startswith(f"The Spark session of '{application_id}' was stopped, and nobody has closed the appl")
+    assert len(seen["raised"]) == 2
+    assert all(said.startswith(f"The Spark session of '{name}' was stopped") for said in seen["raised"])
+    assert (seen["closed"], seen["texts"]) == ([True, True], "xy")

@@ -205,6 +205,8 @@ def test_a_second_application_with_the_same_id_is_refused(broker: Broker, run: R
     other = KafkaStreams(first.topology, name, broker.bootstrap_servers, state_dir=state_dir)
     with pytest.raises(StreamsError, match="is running already"):
         other.clean_up()
+    with pytest.raises(StreamsError, match=rf"CREATED\. An object made earlier runs .*running\['{name}'\]: use that"):
+        other.await_processed()
     assert KafkaStreams.running[name] is first
     KafkaStreams.running[name].close()
     run(count_by_key(f"{name}-in", f"{name}-out"))

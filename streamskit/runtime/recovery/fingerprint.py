@@ -13,6 +13,7 @@ from typing import Any
 
 from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
+from streamskit.execution.native_aggregation import has_fractions
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.planned_operators import nodes_of
 from streamskit.topology.nodes import Node
@@ -148,6 +149,7 @@ class Fingerprint:
 def _of_spark(node: Node) -> OperatorPrint:
     # Windows had a different state in Spark when its watermark decided which of them are closed.
     kind = f"{type(node).__name__}{BY_SPARK}" + (" and stream time" if node.windows else "")
+    kind += ", 0.0 and -0.0 apart" if has_fractions(node.key.data_type) else ""  # they once had one count in common
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 

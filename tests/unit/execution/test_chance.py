@@ -1,8 +1,10 @@
 """A function that chance plays a part in is called once for each record, whatever follows."""
 
+import random
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -108,7 +110,63 @@ def test_only_columns_with_functions_of_chance_are_computed_ahead(spark: SparkSe
     value = F.col("v")
     assert is_by_chance(F.concat(value, F.expr("uuid()")))
     assert is_by_chance(F.expr("UUID()"))
+    assert is_by_chance(F.base64(F.aes_encrypt(value, F.lit("a key of 16 bytes"))))
     assert is_by_chance(F.expr("Rand (3)"))
     assert is_by_chance(F.transform(F.array(value), lambda each: each + F.rand()))
     assert not is_by_chance(F.concat(value, F.lit("Serdes.uuid() cannot read it")))
     assert not is_by_chance(F.col("brand").isNull() & (F.current_timestamp() > value))
+
+
+# Functions in Python.
+
+
+def drawn(_: str) -> str:
+    return str(random.random())
+
+
+def all_drawn(values: pd.Series) -> pd.Series:
+    return values.map(drawn)
+
+
+def drawing(kind: str) -> Any:
+    """Return a Python function of chance as one that Columns call."""
+    pandas_udf: Any = F.pandas_udf
+    made = F.udf(lambda v: drawn(v)) if kind == "udf" else pandas_udf(all_drawn, "string")
+    return made.asNondeterministic()
+
+
+@pytest.mark.parametrize("options", [{}, {"partitions": 1}, {"processing_handler": LogAndContinue()}])
+@pytest.mark.parametrize("kind", ["udf", "pandas udf"])
+def test_a_python_function_of_chance_is_called_once_for_each_record(
+    spark: SparkSession, kind: str, options: dict[str, Any]
+) -> None:
+    draw = drawing(kind)
+
+    def write(builder: StreamsBuilder) -> None:
+        made = builder.stream("in").map_values(lambda v: F.concat_ws(" ", draw(v), draw(v)))
+        made.to("x")
+        made.filter(lambda v: v > "0.5").to("y")
+        made.filter_not(lambda v: v > "0.5").to("z")
+
+    x, y, z = written(write, "x", "y", "z", **options)
+    assert sorted(x) == sorted(y + z)
+    assert all(value > "0.5" for _, value in y)
+    assert all(value <= "0.5" for _, value in z)
+    assert len({each for _, value in x for each in value.split()}) == 2 * COUNT
+
+
+def test_a_record_takes_one_branch_by_a_python_function_of_chance() -> None:
+    is_lucky = F.udf(lambda v: random.random() < 0.5, "boolean").asNondeterministic()
+
+    def write(builder: StreamsBuilder) -> None:
+        split = builder.stream("in").split("b-").branch(lambda v: is_lucky(v), chain=lambda s: s.to("x"))
+        split.default_branch(chain=lambda s: s.to("y"))
+
+    x, y = written(write, "x", "y")
+    assert sorted(int(key) for key, _ in x + y) == list(range(COUNT))
+
+
+def test_a_function_of_chance_outside_of_a_step_is_spark_s_own_matter(spark: SparkSession) -> None:
+    column = drawing("udf")(F.col("v"))
+    assert not is_by_chance(column)
+    assert "by_chance" not in str(column)

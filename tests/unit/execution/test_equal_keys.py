@@ -180,3 +180,45 @@ def test_cogrouped_streams_may_have_keys_of_different_serdes() -> None:
 
     found = written(write, ("one", BINARY, "x"), ("two", b"1", "y"), stores=("rows",))
     assert found == [(BINARY, "1x"), (BINARY, "1x1y"), (1, "1x1y")]
+
+
+# Keys that a comparison takes for equal, but that have different bytes.
+
+DOUBLE = Serdes.double()
+ZEROS = [DOUBLE.serialize(zero) for zero in (0.0, -0.0, float("nan"))]
+
+
+def counted(builder: StreamsBuilder) -> None:
+    counts = builder.stream("in", key=DOUBLE).group_by_key().count()
+    counts.to_stream().map_values(lambda v: v.cast("string")).to("out")
+
+
+def counted_by_columns(builder: StreamsBuilder) -> None:
+    values = builder.stream("in", key=DOUBLE).group_by_key()
+    values.aggregate(lambda v: F.count(v)).to_stream().map_values(lambda v: v.cast("string")).to("out")
+
+
+def counted_in_windows(builder: StreamsBuilder) -> None:
+    day = TimeWindows.of_size_with_no_grace("1 day")
+    counts = builder.stream("in", key=DOUBLE).group_by_key().windowed_by(day).count().to_stream()
+    counts.map(lambda k, v: (k.key, v.cast("string"))).to("out", key=DOUBLE)
+
+
+@pytest.mark.parametrize("options", [{}, {"partitions": 2}, {"cache": True}])
+@pytest.mark.parametrize("write", [counted, counted_by_columns, counted_in_windows])
+def test_zero_and_minus_zero_are_counted_apart_and_all_nans_together(
+    write: Callable[[StreamsBuilder], Any], options: dict[str, Any]
+) -> None:
+    records = [("in", key, "x") for key in (*ZEROS, *ZEROS)]
+    assert written(write, *records, **options) == [(key, count) for count in "12" for key in ZEROS]
+
+
+def test_zeros_within_a_key_are_told_apart() -> None:
+    pair = Serdes.json("name string, at array<double>")
+    keys = [pair.serialize({"name": "0.0, -0.0", "at": [0.0, zero]}) for zero in (0.0, -0.0)]
+
+    def write(builder: StreamsBuilder) -> None:
+        counts = builder.stream("in", key=pair).group_by_key().count()
+        counts.to_stream().map_values(lambda v: v.cast("string")).to("out")
+
+    assert written(write, *[("in", key, "x") for key in (*keys, *keys)]) == [(key, n) for n in "12" for key in keys]

@@ -40,6 +40,22 @@ def test_fields_are_kept_and_close_is_called_at_the_end_of_each_micro_batch() ->
     assert task.values(V) == ["3 records, 1 inits, 1 closes"]
 
 
+def test_an_init_that_keeps_the_context_to_itself_is_told_what_its_first_line_has_to_be() -> None:
+    class Forgetful(Pass):
+        def init(self, context: ProcessorContext) -> None:
+            self.count = 0
+
+    with pytest.raises(StreamsError, match=r"Forgetful has no context\. .* super\(\)\.init\(context\)"):
+        Task(Forgetful).run(V)
+
+
+def test_a_processor_has_the_context_that_a_test_gives_it() -> None:
+    services: Any = object()
+    processor, context = Pass(), ProcessorContext(services)
+    processor.context = context
+    assert processor.context is context
+
+
 def test_a_new_start_begins_with_a_new_processor() -> None:
     task = Task(Count)
     task.values(V, V)

@@ -77,6 +77,15 @@ def test_kept_versions_say_which_update_is_the_latest() -> None:
     assert notes == [None, OUT_OF_ORDER, None]
 
 
+def test_a_transformer_whose_init_keeps_the_context_to_itself_is_told_what_its_first_line_has_to_be() -> None:
+    class Forgetful(Forwarding):
+        def init(self, context: Any) -> None:
+            pass
+
+    with pytest.raises(StreamsError, match=r"Forgetful has no context\. .* super\(\)\.init\(context\)"):
+        rows(transforming(Forgetful), b"x", 1)
+
+
 def test_a_transformer_cannot_forward() -> None:
     with pytest.raises(StreamsError, match=r"t: a transformer forwards nothing: return the new value"):
         transforming(Forwarding).give(0, 0, record(b"a", b"x", 1))

@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
-from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
-from streamskit.course.labs.exercises.risk_management_mission import ANOTHER_STEP
+from streamskit import (
+    FixedKeyProcessor,
+    Processor,
+    Record,
+    Serdes,
+    SessionWindows,
+    Stores,
+    StreamsBuilder,
+    StreamsError,
+    TimeWindows,
+)
+from streamskit.course.labs.exercises.risk_management_mission import A_PROCESSOR, ANOTHER_STEP
 from streamskit.dsl.kstream import KStream
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.evolution import check
-from streamskit.runtime.recovery.fingerprint import FILE, Fingerprint, QueryPrint
+from streamskit.runtime.recovery.fingerprint import FILE, Fingerprint, OperatorPrint, QueryPrint
 
 LONG, TEXT = Serdes.long(), Serdes.string()
 
@@ -102,12 +112,20 @@ def test_a_topic_without_state_may_get_more_partitions() -> None:
 # What is not.
 
 
+def test_counts_that_earlier_versions_kept_for_both_zeros_in_common_are_not_taken_over() -> None:
+    def by(key: Any) -> OperatorPrint:
+        (made,) = prints(lambda b: b.stream("in", key=key).group_by_key().count("counts"))["0"].operators
+        return made
+
+    assert by(Serdes.json("at double")).kind == by(Serdes.double()).kind == "Count by Spark, 0.0 and -0.0 apart"
+    assert by(LONG).kind == "Count by Spark"
+
+
 def test_another_operator_is_refused_with_both_names() -> None:
     said = refusal(total, lambda b: numbers(b).group_by_key().count("totals").to_stream().to("out"))
     assert "'app' has changed, and what is kept in folder no longer matches it: sub-topology 0 kept the" in said
     assert "of KSTREAM-REDUCE-0000000001 (Reduce) and now keeps that of KSTREAM-AGGREGATE-0000000001 (Count" in said
     assert "clean_up() forgets what was kept" in said
-    assert ANOTHER_STEP in said  # by which lab 21 knows the mistake
 
 
 def test_no_operator_any_more_is_refused() -> None:
@@ -132,6 +150,17 @@ def test_a_number_that_moved_is_explained_and_the_advice_keeps_the_state() -> No
     advised = re.search(r"Name those with state, .*: name='(.+)' gives this one its state back", said)
     assert advised is not None, said
     assert goes_on(total, after_a_step(advised[1]))
+    assert ANOTHER_STEP in said  # by which lab 21 knows the mistake
+
+
+def test_a_processor_without_a_store_counts_as_one_with_state() -> None:
+    def looked_at(builder: StreamsBuilder) -> None:
+        numbers(builder).process_values(FixedKeyProcessor, name="look", value=LONG).to("out")
+
+    said = refusal(lambda b: numbers(b).map_values(lambda v: v, name="look").to("out"), looked_at)
+    assert "kept the state of no operator and now keeps that of look (Process)" in said
+    assert A_PROCESSOR in said  # by which labs 19 and 21 know the mistake
+    assert ANOTHER_STEP not in said
 
 
 def test_another_serde_of_what_is_kept_is_refused_with_both() -> None:

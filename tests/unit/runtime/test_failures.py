@@ -10,7 +10,10 @@ from pyspark.sql import functions as F
 
 from streamskit import (
     BufferConfig,
+    Processor,
+    Record,
     Serdes,
+    Stores,
     StreamsBuilder,
     StreamsError,
     Suppressed,
@@ -146,6 +149,30 @@ def test_a_result_that_its_serde_cannot_write_is_shown_with_the_serde() -> None:
     )
 
 
+class KeepsText(Processor):
+    def process(self, record: Record) -> None:
+        self.context.state_store("last").put(record.key, "text")
+
+
+class ChangesItsRecord(Processor):
+    def process(self, record: Record) -> None:
+        record.value = 3  # type: ignore[misc]
+
+
+@pytest.mark.spark
+def test_a_value_that_a_store_cannot_keep_is_shown_with_the_store() -> None:
+    last = Stores.persistent_key_value_store("last", TEXT, LONG)
+    said = failure_of(lambda b: b.stream("in", value=LONG).process(KeepsText, [last]), ("a", 1))
+    assert "): it gives 'text' to store 'last', which Serdes.long() cannot write. Serdes.long() cannot" in said
+    assert said.endswith("or declare it with serdes that fit.")
+
+
+@pytest.mark.spark
+def test_a_record_that_is_changed_in_place_is_told_how_another_is_made() -> None:
+    said = failure_of(lambda b: b.stream("in", value=LONG).process(ChangesItsRecord).to("out", value=LONG), ("a", 1))
+    assert "a record cannot be changed, as others may have it, too: record.with_value(...) makes another one." in said
+
+
 @pytest.mark.parametrize(
     ("result", "serde", "shown"),
     [
@@ -189,7 +216,7 @@ def test_an_aggregate_from_before_that_the_serde_cannot_read_is_shown_with_the_s
 
 @pytest.mark.spark
 def test_a_full_buffer_says_its_own_sentence_once() -> None:
-    held = Suppressed.until_time_limit("1 hour", BufferConfig.max_records(1))
+    held = Suppressed.until_time_limit("1 hour", BufferConfig.max_records(1).shut_down_when_full())
     said = failure_of(lambda b: b.table("in", value=LONG).suppress(held).to_stream().to("out"), ("a", 1), ("b", 1))
     assert said.startswith("KTABLE-SUPPRESS-0000000003 (written at ")
     assert "): the buffer of suppress() is full, with 2 records where 1 may be. " in said
@@ -250,6 +277,26 @@ def test_a_number_in_brackets_is_not_taken_for_the_sentence_to_tell() -> None:
     plans = plan(builder.build(), "test", QueryOptions(test=True))
     said = str(explain(RuntimeError("Job aborted\n+- LocalTableScan [0] key#3\nCaused by: a.b.BadError: no"), plans[0]))
     assert said.endswith("failed: a.b.BadError: no")
+
+
+def test_an_overflow_for_which_spark_names_no_line_is_blamed_on_the_steps_with_functions() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        grouped(builder).aggregate(lambda v: F.sum(v)).to_stream().to("out", value=LONG)
+
+    said = failure_of(write, ("a", 2**63 - 1), ("a", 1))
+    assert said.startswith(f"KSTREAM-AGGREGATE-0000000002 (written at {line_of(write, 1)}) failed on a record: ")
+    assert "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add'" in said
+
+
+def test_what_cannot_be_cast_is_not_blamed_on_a_topic_of_the_same_name() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        dates = builder.stream("in").map_values(lambda v: F.to_date(v).cast("string"))
+        dates.filter(lambda v: v != "").to("value")
+
+    said = failure_of(write, ("a", "x"))
+    first = f"KSTREAM-MAPVALUES-0000000001 (written at {line_of(write, 1)})"
+    second = f"KSTREAM-FILTER-0000000002 (written at {line_of(write, 2)})"
+    assert said.startswith(f"{first} or {second} failed on a record: [CAST_INVALID_INPUT] The value 'x' of the type ")
 
 
 LOGICAL_PLAN = "+- Project [key#1, '{}' AS topic#2]"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streamskit import Serdes
+from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.runtime.side_effects import FILE, SideEffects
@@ -69,3 +70,11 @@ def test_a_call_that_ends_after_the_next_start_went_on_leaves_its_note_alone(und
     under_way.file.write_text(json.dumps({TOPIC: {"0": 3}}))
     under_way.end()
     assert under_way.noted() == 3
+
+
+def test_a_function_that_waits_until_all_is_processed_would_wait_for_itself(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(under_way.calls._reader, "_thread", threading.current_thread())
+    with pytest.raises(StreamsError, match=r"waits for itself: await_processed\(\) returns when these functions"):
+        under_way.calls.wait_for({WHERE: 3}, 0)

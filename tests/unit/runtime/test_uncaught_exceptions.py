@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
@@ -26,7 +26,7 @@ from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import StateMachine
-from streamskit.runtime.supervisor import STARTING, Supervisor
+from streamskit.runtime.supervisor import SESSION, STARTING, Supervisor
 from streamskit.runtime.uncaught_exceptions import ask, check_handler
 from streamskit.runtime.watchdog import Watchdog
 
@@ -312,6 +312,35 @@ def test_a_query_that_spark_ends_by_itself_ends_the_application(application: App
     application.started[0].stop()
     assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
     assert application.why[0].startswith("Spark ended sub-topology 0 of 'shop', and nobody has closed the application")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Job 3 cancelled because SparkContext was shut down",
+        "SparkContext has been shutdown",
+        "Cannot call methods on a stopped SparkContext.",
+    ],
+)
+def test_an_application_whose_session_is_stopped_hears_that_it_has_to_be_closed_first(
+    application: Application, said: str
+) -> None:
+    sentence = "The Spark session of 'shop' was stopped, and nobody has closed the application. Close it before"
+    application.start()
+    with pytest.raises(StreamsError, match=f"^{sentence}"), application.supervisor.calls_of_spark():
+        raise Py4JError(said)
+    application.started[0].fail(said)
+    assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
+    assert application.why[0].startswith(sentence)
+
+
+@pytest.mark.spark
+def test_a_session_that_is_stopped_while_no_query_has_work_ends_the_application(application: Application) -> None:
+    application.start()
+    application.supervisor.part_died(SESSION)
+    assert application.moves == ["PENDING_ERROR", "ERROR"]
+    assert application.why[0].startswith("The Spark session of 'shop' was stopped, and nobody has closed")
 
 
 @pytest.mark.spark

@@ -1,0 +1,72 @@
+"""The topics that running queries write: one that is deleted meanwhile is missed within seconds.
+
+Kafka's producer waits for two minutes until it gives up, and it does not ask before there is something to write.
+"""
+
+from collections.abc import Mapping
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.topics import TopicIdentity, unseen
+from streamskit.planning.plan import Plan
+
+
+class WrittenTopics:
+    """Looks whether the topics that queries write are there, and whether changelogs are still the same.
+
+    A topic counts as deleted when two looks in a row do not find it, so one that is made anew at once is written on.
+    Topics whose names depend on records are not known here; who writes them looks by itself.
+
+    Args:
+        application_id: the name to use in messages.
+    """
+
+    def __init__(self, application_id: str) -> None:
+        self._application_id = application_id
+        self._missing = self._gone = frozenset[str]()
+        self._ids: dict[str, str] = {}
+
+    def look(self, plans: list[Plan], found: Mapping[str, TopicIdentity]) -> None:
+        """Note which of the topics are there.
+
+        Args:
+            plans: what the queries run.
+            found: the topics that are there.
+        """
+        missing = frozenset(topic for plan in plans for topic in written(plan) if topic not in found)
+        self._missing, self._gone = missing, missing & self._missing
+        for plan in plans:
+            for topic in (plan.changelog(store) for store in plan.stores):
+                if topic in found and self._ids.setdefault(topic, found[topic].id) != found[topic].id:
+                    self._gone |= {topic}
+
+    def refusal(self, plan: Plan) -> StreamsError | None:
+        """Return why a query cannot go on, as of the last look; None if all that it writes is there."""
+        for store in plan.stores:
+            if (topic := plan.changelog(store)) in self._gone:
+                return StreamsError(
+                    f"The changelog of store '{store.name}', topic '{topic}', was deleted while "
+                    f"'{self._application_id}' ran: the store would have only what changes from now on. Call "
+                    f"clean_up() and start again: the application begins anew, and makes the topic."
+                    f"{unseen(plan.options.bootstrap_servers)}"
+                )
+        for node in plan.side_effects:
+            if (topic := plan.calls_topic(node)) in self._gone:
+                return StreamsError(
+                    f"Topic '{topic}', on which records travel to the function of {node.name}, was deleted while "
+                    f"'{self._application_id}' ran. Start the application again: it makes the topic. The function is "
+                    f"not called for records that were on their way.{unseen(plan.options.bootstrap_servers)}"
+                )
+        if gone := [topic for topic in written(plan) if topic in self._gone]:
+            return StreamsError(
+                f"Topic '{gone[0]}', which sub-topology {plan.name} of '{self._application_id}' writes, is not there "
+                "any more: it was deleted while the application ran. Create it again, then start the application: it "
+                f"goes on after its last whole micro-batch.{unseen(plan.options.bootstrap_servers)}"
+            )
+        return None
+
+
+def written(plan: Plan) -> list[str]:
+    """Return the topics that a query writes and no query is to read, as far as their names are known in advance."""
+    outer = [plan.topic(sink) for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal]
+    own = [*map(plan.changelog, plan.stores), *map(plan.calls_topic, plan.side_effects)]
+    return list(dict.fromkeys([*outer, *plan.options.handlers.dead_letter_topics, *own]))
