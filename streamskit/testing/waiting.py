@@ -11,6 +11,9 @@ from streamskit.topology.java_order import PriorityQueue
 CALLS = "a call of the user's"
 ANYTHING = "anything"
 
+AT_ONCE = -(2**63)
+"""Before any timestamp."""
+
 
 class WaitingRecords:
     """Records that no query has processed yet, in the order in which Kafka Streams' own test driver takes them.
@@ -24,7 +27,8 @@ class WaitingRecords:
 
     Args:
         plans: the queries.
-        outside: topics whose records also go elsewhere, such as into a global table; they keep their place.
+        outside: topics whose records also go elsewhere, into a global table or store; they keep their place, and those
+            that are written are there before any other record is processed.
 
     >>> waiting = WaitingRecords(plans=[])
     >>> waiting.extend([Raw("a", None, b"1", 0), Raw("b", None, b"2", 0), Raw("a", None, b"3", 0)])
@@ -71,12 +75,16 @@ class WaitingRecords:
 
     def _priority(self, topic: str) -> int:
         number, record = self._queues[topic][0]
-        return record.timestamp if self.by_time else number
+        if not self.by_time:
+            return number
+        return AT_ONCE if topic in self._outside else record.timestamp
 
     def _may_join(self, topic: str, last: Raw) -> bool:
         """Return whether the next record of a topic may be processed together with the last one of a batch."""
         if self.by_time and self._queues[topic][0][1].timestamp > last.timestamp and self._meets_itself(topic):
             return False  # results of the last record may be older
+        if self.by_time and any(self._priority(each) == self._priority(topic) for each in self._next if each != topic):
+            return False  # which of several topics is next at the same time depends on when this one is put back
         before = [each for each in self._next if self._priority(each) <= self._priority(topic)]
         return self._next.first == topic or all(each == topic or self._may_swap(topic, each) for each in before)
 

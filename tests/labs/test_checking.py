@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -27,7 +27,7 @@ from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.student import student_version
-from streamskit.course.labs.time_limit import TookTooLong, time_limit
+from streamskit.course.labs.time_limit import TookTooLong, finished_first, time_limit
 from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
 from tests.labs.lab_runner import source
 
@@ -215,6 +215,43 @@ def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
             called(name)
 
 
+def test_a_function_in_place_of_its_name_is_told_how_to_name_it() -> None:
+    def loud(builder: StreamsBuilder) -> None: ...
+
+    with pytest.raises(StreamsKitError, match=r'in quotes, such as "loud", and not <function'):
+        check(loud)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["99-tests", "tests", "99"])
+def test_the_name_of_a_lab_in_place_of_an_exercise_is_told_its_exercises(name: str) -> None:
+    for called in (check, hint):
+        with pytest.raises(StreamsKitError, match=r"Those of the lab 99-tests are: tasks, loud\."):
+            called(name)
+
+
+def test_the_name_of_an_exercise_in_place_of_a_lab_is_told_its_lab() -> None:
+    with pytest.raises(StreamsKitError, match=r"There is no lab 'loud'\. That is an exercise of the lab 99-tests\."):
+        reset("loud")
+
+
+def test_a_lab_is_found_by_its_number_with_or_without_a_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = Lab("08-windows", "Windows", (TASKS,))
+    monkeypatch.setattr(catalogue, "labs", lambda: (windows, LAB))
+    assert [catalogue.lab(name).name for name in ("8", "08", "windows", "08-windows")] == ["08-windows"] * 4
+
+
+@pytest.mark.parametrize("folder", [3, check, [], b"submitted"])
+def test_what_is_no_folder_of_a_class_is_refused_with_an_example(folder: Any) -> None:
+    with pytest.raises(StreamsKitError, match="Give the folder of a class in quotes, such as 'submitted', and not "):
+        progress(folder)
+
+
+@pytest.mark.parametrize("name", [0, [], pd.DataFrame({"a": [1]})])
+def test_a_hint_for_what_is_no_name_is_refused(name: Any) -> None:
+    with pytest.raises(StreamsKitError, match="Give the name of the exercise in quotes"):
+        hint(name)
+
+
 def test_a_second_reset_overwrites_no_work_that_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "labs", lambda: (Lab("08-windows", "Windows", (TASKS,)),))
     monkeypatch.setenv("STREAMSKIT_PROJECT", str(tmp_path))
@@ -349,6 +386,12 @@ class TestOfATopology:
         assert table["value"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("records", [None, 3, "words", [("words", "k", "one")]])
+def test_what_is_no_list_of_records_is_refused_with_an_example(records: Any) -> None:
+    with pytest.raises(StreamsKitError, match=r'such as \[\("clicks", "ann", "home", 0\)\], and not '):
+        try_out(shouted, records)
+
+
 def test_what_a_check_found_is_in_the_notebooks_output_for_who_collects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bundles: list[dict[str, Any]] = []
     monkeypatch.setattr(checking, "display", lambda bundle, raw: bundles.append(bundle))
@@ -357,14 +400,6 @@ def test_what_a_check_found_is_in_the_notebooks_output_for_who_collects_it(monke
 
 
 # Answers that never come to an end.
-
-
-@pytest.fixture
-def python_s_own_interrupt() -> Iterator[None]:
-    """Ctrl-C as Python and notebooks have it, whoever runs the tests and whatever Spark has put there."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def never_ends(builder: StreamsBuilder) -> None:
@@ -436,6 +471,26 @@ def test_a_live_mission_takes_as_long_as_it_takes(shown: Shown, monkeypatch: pyt
     monkeypatch.setattr(catalogue, "labs", lambda: (Lab("99-tests", "Tests", (slow,)),))
     check("tasks", 4)
     assert "It took its time." in shown[0][1]
+
+
+@pytest.mark.usefixtures("python_s_own_interrupt")
+@pytest.mark.parametrize(("times", "ended"), [(1, [1, 2]), (2, [1])])
+def test_what_takes_things_down_is_interrupted_only_when_it_is_done_or_by_who_asks_twice(
+    times: int, ended: list[int]
+) -> None:
+    before, done = signal.getsignal(signal.SIGINT), list[int]()
+
+    @finished_first()
+    def take_down() -> None:
+        done.append(1)
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        take_down()
+    assert done == ended
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.usefixtures("python_s_own_interrupt")

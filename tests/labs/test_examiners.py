@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import types as T
 
-from streamskit import Serde, StreamsBuilder, StreamsError, TopologyTestDriver
+from streamskit import Materialized, Serde, StreamsBuilder, StreamsError, TimeWindows, TopologyTestDriver
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict, topology_of
@@ -18,6 +18,7 @@ from streamskit.course.labs.exercises import getting_started
 from streamskit.course.labs.exercises.elasticity import READING, shares
 from streamskit.course.labs.exercises.fault_tolerance import BALANCES, recorded_changelog, standby
 from streamskit.course.labs.exercises.serialization import FIRST
+from streamskit.course.labs.exercises.topology_and_tasks import WRONG_COUNTS, global_tables_too, tasks
 from streamskit.course.labs.recording import Recording
 from streamskit.course.labs.trial import Trial
 
@@ -196,6 +197,36 @@ def test_a_standby_has_the_rows_of_the_store_that_kafka_streams_had() -> None:
     rows = Recording.of("ktable-source-changelog", stores=["rows"]).stores["rows"]
     copy = standby(updates=recorded_changelog).stores["copy"]
     assert [row.value for row in copy] == [BALANCES[row.value] for row in rows]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("store", "mistake"),
+    [
+        ("moving-minute", None),
+        (Materialized("moving-minute", retention="10 minutes"), None),
+        (None, "the store has another name"),
+    ],
+)
+def test_a_named_store_has_to_be_there_and_may_keep_its_windows_for_longer(store: Any, mistake: str | None) -> None:
+    def moving_minute(builder: StreamsBuilder) -> None:
+        windows = TimeWindows.of_size_and_grace("1 minute", "12 seconds").advance_by("24 seconds")
+        counts = builder.stream("clicks").group_by_key().windowed_by(windows).count(store)
+        counts.to_stream().to("moving-minute")
+
+    found = verdict("moving_minute", moving_minute)
+    assert (found.misconception.name if found.misconception else None) == mistake
+    assert found.passed is (mistake is None)
+
+
+def test_a_global_table_has_no_tasks() -> None:
+    builder = StreamsBuilder()
+    songs = builder.global_table("songs")
+    builder.stream("plays").join(songs, lambda play, song: song, key_selector=lambda k, v: v).to("played")
+    partitions = {"plays": 4, "songs": 3, "played": 5}
+    assert tasks(builder.build(), partitions) == 4
+    assert global_tables_too(builder.build(), partitions) == 7
+    assert WRONG_COUNTS["topics that are written counted"](builder.build(), partitions) == 5
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,24 @@
 """A live mission's scene is its own, is taken down whatever happens, and is judged by what a learner's function did."""
 
+import signal
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.course.datasets.event_time import HOUR
 from streamskit.course.labs import catalogue, missions
 from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
-from streamskit.course.labs.exercises import movie_ratings_mission, pos_invoices_mission
+from streamskit.course.labs.exercises import elasticity, movie_ratings_mission, pos_invoices_mission
 from streamskit.course.labs.exercises.elasticity import COUNTS
+from streamskit.course.labs.exercises.fault_tolerance import DEPOSITS, sums
 from streamskit.course.labs.exercises.flights_mission import (
     NOON,
     OPENS,
@@ -35,8 +40,11 @@ from streamskit.course.labs.exercises.risk_management_mission import (
     _by_alarms,
     held,
 )
+from streamskit.course.labs.exercises.topology_and_tasks import LARGEST, LONG, SALE, largest_share
 from streamskit.course.labs.missions import Lives, Site
 from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.kstream import KStream
+from streamskit.dsl.ktable import KTable
 from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
 from streamskit.queries.metadata import HostInfo
@@ -129,6 +137,57 @@ def test_an_error_is_told_as_the_mistake_that_it_tells_of_or_in_its_own_words(br
     assert broker.names == {}
 
 
+@pytest.mark.usefixtures("python_s_own_interrupt")
+def test_a_mission_that_waits_for_ever_is_stopped_taken_down_and_can_be_tried_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waits(site: Site) -> None:
+        while broker.names:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(missions, "LONGEST", 0.5)
+    says = MISSION.examine_answer(waits).says
+    assert says.startswith("It did not come to an end within 500 ms, and was stopped at test_missions.py line ")
+    assert says.endswith("try your function at scene('sort_out'): which record, store or instance is not there?")
+    assert broker.names == {}
+    monkeypatch.setattr(missions, "LONGEST", 60.0)
+    assert MISSION.examine_answer(lambda site: site.topic("red-orders")).passed
+
+
+@pytest.mark.usefixtures("python_s_own_interrupt")
+@pytest.mark.parametrize("times", [1, 2])
+def test_who_interrupts_a_mission_again_while_it_is_taken_down_leaves_nothing_behind(
+    broker: Broker, times: int
+) -> None:
+    stopped = list[str]()
+
+    def interrupted(name: str) -> None:
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        stopped.append(name)
+
+    site = Site("sort_out")
+    site.create_topics(orders=2)
+    site.on_close(lambda: stopped.append("tills"))
+    site.on_close(lambda: interrupted("instances"))
+    with pytest.raises(KeyboardInterrupt):
+        site.close()
+    assert (broker.names, site.folder.exists()) == ({}, False)
+    assert stopped == ["instances", "tills"][times - 1 :]
+
+
+def test_what_cannot_be_stopped_keeps_nothing_else_of_a_site_from_being_taken_down(broker: Broker) -> None:
+    def fail() -> None:
+        raise StreamsError("No instance runs there.")
+
+    site = Site("sort_out")
+    site.create_topics(orders=2)
+    site.on_close(fail)
+    with pytest.raises(StreamsError, match="No instance runs there"):
+        site.close()
+    assert (broker.names, site.folder.exists()) == ({}, False)
+
+
 def test_an_answer_that_has_to_return_the_application_is_told_what_it_returned_instead(broker: Broker) -> None:
     mission = replace(MISSION, examine=replace(LIVES, returns_application=True))
     builder = StreamsBuilder()
@@ -151,6 +210,44 @@ def test_a_scene_is_set_to_look_around_and_the_one_before_is_taken_down(broker: 
     first, second = scene("sort_out"), scene("sort_out")
     assert list(broker.names) == [second.topic("red-orders")]
     assert not first.folder.exists()
+
+
+@pytest.mark.usefixtures("only_lab")
+def test_a_scene_that_is_interrupted_is_taken_down(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(site: Site) -> None:
+        site.create_topics(orders=2)
+        raise KeyboardInterrupt
+
+    mission = replace(MISSION, examine=replace(LIVES, scene=interrupted))
+    monkeypatch.setattr(catalogue, "exercise", lambda name: mission)
+    with pytest.raises(KeyboardInterrupt):
+        scene("sort_out")
+    assert broker.names == {}
+
+
+def test_trades_that_were_half_counted_when_a_check_was_interrupted_are_counted_anew(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, results = list[bool](), iter([KeyboardInterrupt, None])
+
+    def count_trades(application_id: str, topic: str, folder: Path) -> None:
+        began.append(list(broker.names) == [topic] and not any(folder.iterdir()))
+        (folder / application_id).mkdir()
+        broker.create_topics(f"{application_id}-totals-changelog", 4)
+        if failure := next(results):
+            raise failure
+
+    monkeypatch.setattr(elasticity, "shared_broker", lambda: broker)
+    monkeypatch.setattr(elasticity, "find_shared_broker", lambda: broker)
+    monkeypatch.setattr(elasticity, "count_trades", count_trades)
+    monkeypatch.setattr("atexit.register", lambda *_: None)
+    counted = elasticity.state_of_the_application.__wrapped__
+    with pytest.raises(KeyboardInterrupt):
+        counted()
+    assert broker.names == {}
+    folder = counted()
+    assert began == [True, True]
+    elasticity._forget(folder)
 
 
 @pytest.mark.usefixtures("only_lab")
@@ -274,6 +371,26 @@ def test_answers_are_judged_by_who_had_the_key_when_an_instance_died(standby: se
     assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
 
 
+def test_triples_may_be_lists() -> None:
+    owners = {symbol: DEAD if symbol == "A1" else ALIVE for symbol in AFTER}
+    site: Any = SimpleNamespace(urls=[DEAD.url, ALIVE.url], owners=owners)
+    answers = [[symbol, COUNTS[symbol], "active"] for symbol in BEFORE]
+    answers += [[symbol, COUNTS.get(symbol, 0), "standby" if symbol == "A1" else "active"] for symbol in AFTER]
+    assert judge_through_a_death(site, answers).passed
+
+
+def test_equal_deposits_into_an_account_are_not_the_same_one() -> None:
+    every = [(account, deposit["amount"]) for account, deposit in DEPOSITS]
+    assert sums(every) != sums([*{*every}])
+    assert len({deposit["id"] for _, deposit in DEPOSITS}) == len(DEPOSITS)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost:8080", "http://localhost:8080/"])
+def test_a_page_asks_the_same_address_in_whichever_way_it_is_written(url: str) -> None:
+    assert movie_ratings_mission._server(url) == movie_ratings_mission._server("http://127.0.0.1:8080")
+    assert movie_ratings_mission._server(url) != movie_ratings_mission._server("http://127.0.0.1:8081")
+
+
 def test_positions_tell_whether_mondays_deals_are_in_them_and_those_of_the_training_desk() -> None:
     days = [[*MONDAY, *TUESDAY, *WEDNESDAY], [*TUESDAY, *WEDNESDAY]]
     made = [held(deals, without) for deals in days for without in ("", TRAINING)]
@@ -281,20 +398,78 @@ def test_positions_tell_whether_mondays_deals_are_in_them_and_those_of_the_train
 
 
 @pytest.mark.parametrize(
-    ("alarms", "told"),
+    ("assets", "changed", "told"),
     [
-        ({"GOLD": 1150, "WHEAT": -1150}, ""),
-        ({}, "no alarm"),
-        ({"GOLD": 1150}, "owed positions forgotten"),
-        ({"GOLD": 1150, "WHEAT": -1150, "BRENT": 900}, "alarms within the limit"),
-        ({"GOLD": 1050, "WHEAT": -1150}, "The last alarm of GOLD"),
+        ("COFFEE GOLD WHEAT", {}, ""),
+        ("", {}, "no alarm"),
+        ("COFFEE GOLD", {}, "owed positions forgotten"),
+        ("GOLD WHEAT", {}, "another limit"),
+        ("BRENT COFFEE GOLD WHEAT", {}, "alarms within the limit"),
+        ("COFFEE COTTON GOLD WHEAT", {}, "alarms within the limit"),
+        ("COFFEE GOLD SILVER WHEAT", {}, "alarms within the limit"),
+        ("COFFEE GOLD WHEAT", {"GOLD": {"quantity": 1150, "paid": None}}, "not as it is"),
+        ("COFFEE GOLD WHEAT", {"GOLD": {"quantity": 1050, "paid": 105_000.0}}, "not as it is"),
+        ("COFFEE GOLD WHEAT", {"GOLD": None}, "not as it is"),
     ],
 )
-def test_new_rules_are_judged_by_the_last_alarm_of_each_asset(alarms: dict[str, int], told: str) -> None:
+def test_new_rules_are_judged_by_the_last_alarm_of_each_asset(assets: str, changed: dict[str, Any], told: str) -> None:
     due = held([*MONDAY, *TUESDAY, *WEDNESDAY], TRAINING)
-    verdict = _by_alarms({asset: {"quantity": quantity} for asset, quantity in alarms.items()}, due)
+    alarms = {asset: due.get(asset, {"quantity": 100, "paid": 1.0}) for asset in assets.split()} | changed
+    verdict = _by_alarms(alarms, due)
     assert verdict.passed == (told == "")
     assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
+def by_shop(parts: KTable) -> KTable:
+    grouped = parts.group_by(lambda k, v: (F.split(k, "/")[0], v), name="by-shop")
+    return grouped.reduce(lambda total, new: total + new, lambda total, old: total - old)
+
+
+def in_parts(sales: KStream) -> KTable:
+    by_article = sales.group_by(lambda k, v: F.concat(k, F.lit("/"), v.article), name="by-article")
+    return by_shop(by_article.aggregate(lambda v: F.sum(v.pieces)))
+
+
+def spread(sales: KStream) -> KStream:
+    return sales.select_key(lambda k, v: F.concat(k, F.lit("/"), v.article)).repartition(name="by-article")
+
+
+def spread_and_brought_together(sales: KStream) -> KTable:
+    by_shop = spread(sales).group_by(lambda k, v: F.split(k, "/")[0], name="by-shop")
+    return by_shop.aggregate(lambda v: F.sum(v.pieces))
+
+
+def spread_first(sales: KStream) -> KTable:
+    return by_shop(spread(sales).group_by_key().aggregate(lambda v: F.sum(v.pieces)))
+
+
+def the_busy_shop_alone(sales: KStream) -> KTable:
+    rest = sales.filter(lambda k, v: k != LARGEST).group_by(lambda k, v: k, name="rest")
+    rest.aggregate(lambda v: F.sum(v.pieces)).to_stream().to("totals", value=LONG)
+    return in_parts(sales.filter(lambda k, v: k == LARGEST))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("program", "share"),
+    [
+        (in_parts, 0.25),
+        (spread_first, 0.25),
+        (the_busy_shop_alone, 0.25),
+        (spread_and_brought_together, 0.8),
+        (lambda sales: sales.group_by_key().aggregate(lambda v: F.sum(v.pieces)), 0.85),
+    ],
+)
+def test_the_work_on_sales_is_measured_where_state_is_first_kept_of_them(
+    program: Callable[[KStream], KTable], share: float
+) -> None:
+    offsets = {"sales": [340, 30, 20, 10], "a-by-article-repartition": [100] * 4, "a-rest-repartition": [50, 30, 0, 0]}
+    offsets["a-by-shop-repartition"] = [320, 40, 20, 20]
+    broker = SimpleNamespace(end_offsets=lambda topic: dict(enumerate(offsets[topic])))
+    builder = StreamsBuilder()
+    program(builder.stream("sales", value=SALE)).to_stream().to("totals", value=LONG)
+    site: Any = SimpleNamespace(broker=broker, application_id="a")
+    assert largest_share(site, builder.build()) == share
 
 
 OLD, NEW = (

@@ -42,16 +42,17 @@ def labs() -> tuple[Lab, ...]:
 
 
 def lab(name: str) -> Lab:
-    """Return a lab by its name, with or without its number.
+    """Return a lab by its name, with or without its number, or by its number.
 
     Raises:
         StreamsKitError: there is none.
     """
-    _check_is_text(name, "lab", NAMES[7])
-    for each in labs():
-        if name in (each.name, each.name.partition("-")[2], each.name.partition("-")[0]):
-            return each
-    raise StreamsKitError(f"There is no lab '{name}'. {_nearest(name, [each.name for each in labs()])}")
+    _check_is_text(name, "lab", [NAMES[7]])
+    if found := _lab(name):
+        return found
+    owner = next((each.name for each in labs() if name in _exercises(each)), "")
+    told = f"That is an exercise of the lab {owner}." if owner else _nearest(name, [each.name for each in labs()])
+    raise StreamsKitError(f"There is no lab '{name}'. {told}")
 
 
 def exercise(name: str) -> Exercise:
@@ -61,21 +62,35 @@ def exercise(name: str) -> Exercise:
         StreamsKitError: there is none.
     """
     found = {each.name: each for lab_ in labs() for each in lab_.exercises}
-    _check_is_text(name, "exercise", next(iter(found)))
-    if name not in found:
-        raise StreamsKitError(f"There is no exercise '{name}'. {_nearest(name, list(found))}")
-    return found[name]
+    _check_is_text(name, "exercise", list(found))
+    if name in found:
+        return found[name]
+    owner = _lab(name)
+    told = f"Those of the lab {owner.name} are: {', '.join(_exercises(owner))}." if owner else _nearest(name, [*found])
+    raise StreamsKitError(f"There is no exercise '{name}'. {told}")
+
+
+def _lab(name: str) -> Lab | None:
+    names = ((each, *each.name.partition("-")[::2], each.name) for each in labs())
+    return next((each for each, *known in names if name in known or name.zfill(2) in known), None)
+
+
+def _exercises(lab_: Lab) -> list[str]:
+    return [each.name for each in lab_.exercises]
 
 
 def _module(name: str) -> str:
     return name.partition("-")[2].replace("-", "_")
 
 
-def _check_is_text(name: object, kind: str, such_as: str) -> None:
-    if not isinstance(name, str):
-        raise StreamsKitError(f'Give the name of the {kind} in quotes, such as "{such_as}", and not {name!r}.')
+def _check_is_text(name: object, kind: str, names: list[str]) -> None:
+    if not isinstance(name, str) or not name.strip():
+        such_as = getattr(name, "__name__", "")  # a function in place of its name
+        example = such_as if such_as in names else names[0]
+        raise StreamsKitError(f'Give the name of the {kind} in quotes, such as "{example}", and not {name!r}.')
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, 3, 0.4)
-    return f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(names)}."
+    if near := difflib.get_close_matches(name, names, 3, 0.4):
+        return f"Did you mean {' or '.join(near)}?"
+    return f"There are: {', '.join(names)}." if len(names) <= len(NAMES) else "progress() shows the names of all."

@@ -59,14 +59,15 @@ def check(name: str, answer: Any = _ABSENT) -> None:
 
 
 def hint(name: str = "") -> None:
-    """Show the next hint of an exercise: the one that was checked last, unless another is named.
+    """Show the next hint of an exercise: the one that was last checked or named here, unless another is named.
 
     Raises:
         StreamsKitError: no exercise was checked yet, and none is named.
 
     >>> hint()
     """
-    exercise = catalogue.exercise(name) if name else _Latest.exercise
+    is_named = not isinstance(name, str | None) or bool(name)
+    exercise = catalogue.exercise(name) if is_named else _Latest.exercise
     if exercise is None:
         raise StreamsKitError('Run a check first, or name the exercise: hint("...").')
     _Latest.exercise = exercise
@@ -77,7 +78,7 @@ def hint(name: str = "") -> None:
 
 
 def _examined(exercise: Exercise, answer: Any) -> Verdict:
-    """Judge an answer, which may take its time in a live mission only."""
+    """Judge an answer, which has to come to an end in time; a live mission sees to that itself."""
     if exercise.is_live:
         return exercise.examine_answer(answer)
     try:

@@ -83,11 +83,14 @@ class Outcome:
 
     @cached_property
     def stores(self) -> list[StoreRows]:
-        """The stores that were asked for, with their rows."""
-        rows = self.trial.stores
+        """The stores that were asked for, with the rows of theirs that count."""
         return [
-            StoreRows(name, expected, tuple(rows.get(name, ()))) for name, expected in self.recording.stores.items()
+            StoreRows(name, self._counting(name, expected), self._counting(name, self.trial.stores.get(name, ())))
+            for name, expected in self.recording.stores.items()
         ]
+
+    def _counting(self, store: str, rows: Sequence[OutcomeRow]) -> tuple[OutcomeRow, ...]:
+        return tuple(row for row in rows if self.recording.counts(store, row))
 
     @property
     def is_right(self) -> bool:

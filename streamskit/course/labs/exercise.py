@@ -15,6 +15,7 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception, Sign, recognise
 from streamskit.course.labs.recording import Recording
+from streamskit.course.labs.several_tasks import SPLIT, split_over_tasks
 from streamskit.course.labs.trial import run
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.failures import Line
@@ -164,6 +165,8 @@ class Runs:
         errors: a part of an error's message, and the mistake that it reveals.
         recorded: the outcomes of the wrong answers, and the mistake of each.
         tested: what is said when the answer is right, in place of the numbers of records and results.
+        partitions: how many each topic has in a second drive of a right answer, where a key is asked for that is not
+            the topics' own: each task has totals of its own, unless a repartition brings a key's records together.
     """
 
     recording: Callable[[], Recording]
@@ -172,6 +175,7 @@ class Runs:
     errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     recorded: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     tested: str = field(default="", kw_only=True)
+    partitions: int = field(default=1, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
         return self.judge(answer, self.recording())
@@ -191,9 +195,11 @@ class Runs:
             return self._refused("The topology cannot run", error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
-        if outcome.is_right:
-            return Verdict(True, self.tested or recording.told(), outcome=outcome)
-        return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
+        if not outcome.is_right:
+            return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
+        if self.partitions > 1 and (found := split_over_tasks(topology, recording, self.partitions)):
+            return mistaken(SPLIT, partitions=self.partitions, found=found)
+        return Verdict(True, self.tested or recording.told(), outcome=outcome)
 
     def _refused(self, why: str, error: StreamsKitError) -> Verdict:
         return replace(wrong(f"{why}: {error}", _named(error, self.errors)), cause=error)
@@ -353,9 +359,21 @@ def _ended(answer: Any, error: BaseException) -> Verdict:
     return replace(wrong(says.removesuffix(": ")), cause=error)
 
 
-def endless(seconds: float, interruption: BaseException) -> Verdict:
-    """Return the verdict on an answer that was interrupted, as it had not come to an end after so many seconds."""
+def endless(seconds: float, interruption: BaseException, mission: str = "") -> Verdict:
+    """Return the verdict on an answer that was interrupted, as it had not come to an end after so many seconds.
+
+    Args:
+        seconds: after how many.
+        interruption: where it was.
+        mission: the name of the live mission that it was to carry out, if it was one.
+    """
     line, limit = _users_line(interruption), f"It did not come to an end within {spell(int(seconds * 1000))}"
+    if mission:
+        return wrong(
+            f"{limit}, and was stopped{f' at {line}' if line else ''}. It was waiting for something that did not come, "
+            'or a loop never ends. Give each wait an end, such as streams.await_processed("60 seconds"), and try your '
+            f"function at scene({mission!r}): which record, store or instance is not there?"
+        )
     if line:
         return wrong(f"{limit}, and was stopped at {line}. Does a loop ever end there, and in what it calls?")
     return wrong(

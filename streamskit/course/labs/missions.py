@@ -8,7 +8,7 @@ import atexit
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,10 +20,14 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.common.names import own_name
 from streamskit.common.paths import application_folder
 from streamskit.course.labs import catalogue
-from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, wrong
+from streamskit.course.labs.exercise import Verdict, Wrong, endless, mistaken, wrong
+from streamskit.course.labs.time_limit import TookTooLong, finished_first, time_limit
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.topology import Topology
+
+LONGEST = 1200.0
+"""For how many seconds a mission may act and be judged: what it waits for, one after the other, never takes as long."""
 
 ID_IS_TAKEN = "is running already"
 """The message of a start that is refused because another application has its id."""
@@ -118,14 +122,25 @@ class Site:
                 streams.close()
 
     def close(self) -> None:
-        """Stop what runs, and leave nothing behind on the broker or on the disk."""
-        while self._closing:
-            self._closing.pop()()
-        for streams in self.running():
-            streams.close()
+        """Stop what runs, and leave nothing behind on the broker or on the disk, even if a part of that fails."""
+        with finished_first(), ExitStack() as left:  # runs in reverse order
+            left.callback(self._delete_folders)
+            left.callback(self._delete_topics)
+            left.callback(self._close_running)
+            while self._closing:
+                left.callback(self._closing.pop(0))
+
+    def _close_running(self) -> None:
+        with ExitStack() as left:
+            for streams in self.running():
+                left.callback(streams.close)
+
+    def _delete_topics(self) -> None:
         left = [topic for topic in self.broker.topics() if topic.startswith(self.name)]
         if left:
             self.broker.delete_topics(*left, missing_ok=True)
+
+    def _delete_folders(self) -> None:
         for folder in (self.folder, application_folder(self.application_id)):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -162,14 +177,20 @@ class Lives:
         with Site(self.name, answer=answer) as site:
             self.scene(site)
             try:
-                returned = answer(site)
-                if self.returns_application and not isinstance(returned, KafkaStreams):
-                    return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
-                if self.returns_topology and not isinstance(returned, Topology):
-                    return wrong(f"It has to return the topology that builder.build() gives; it returned {returned!r}.")
-                return self.judge(site, returned)
+                with time_limit(LONGEST):
+                    return self._acted(site, answer)
             except StreamsKitError as error:
                 return self._failed(error)
+            except TookTooLong as interruption:
+                return endless(LONGEST, interruption, self.name)
+
+    def _acted(self, site: Site, answer: Any) -> Verdict:
+        returned = answer(site)
+        if self.returns_application and not isinstance(returned, KafkaStreams):
+            return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
+        if self.returns_topology and not isinstance(returned, Topology):
+            return wrong(f"It has to return the topology that builder.build() gives; it returned {returned!r}.")
+        return self.judge(site, returned)
 
     def _failed(self, error: StreamsKitError) -> Verdict:
         known = next((mistake for part, mistake in self.errors.items() if part in str(error)), "")
@@ -199,8 +220,13 @@ def scene(name: str) -> Site:
         raise StreamsKitError(f"{name} is no live mission: it has no scene to set. check({name!r}) examines it.")
     if name in _open:
         _open.pop(name).close()
-    site = _open[name] = Site(name)
-    examine.scene(site)
+    site = Site(name)
+    try:
+        examine.scene(site)
+    except BaseException:  # nobody could look around in half of it
+        site.close()
+        raise
+    _open[name] = site
     atexit.unregister(_take_down)  # what was registered last is called first: before Spark's Java ends
     atexit.register(_take_down)
     return site

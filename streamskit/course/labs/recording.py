@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -99,6 +99,7 @@ class Recording:
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
+        since: by store the earliest start of a window that counts; a program may keep older ones, or forget them.
         source: where the expected results come from, for the sentence shown on passing.
     """
 
@@ -109,6 +110,7 @@ class Recording:
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False
+    since: Mapping[str, int] = field(default_factory=dict)
     source: str = "Kafka Streams 4.1"
 
     @staticmethod
@@ -151,6 +153,20 @@ class Recording:
             driver=driver or {},
             fails=bool(recorded.get("errors")) and until is None,
         )
+
+    def kept_for(self, store: str, retention: int) -> "Recording":
+        """Return the recording in which those windows of a store count that it has even if it keeps none for longer.
+
+        Args:
+            store: its name.
+            retention: for how many milliseconds it has to keep a window from the window's start on.
+        """
+        since = max(record.timestamp for record in self.records) - retention + 1
+        return replace(self, since={**self.since, store: since})
+
+    def counts(self, store: str, row: OutcomeRow) -> bool:
+        """Say whether a row of a store is one that has to be as it was recorded."""
+        return not isinstance(row.key, Windowed) or row.key.start >= self.since.get(store, row.key.start)
 
     @property
     def records(self) -> list[Piped]:

@@ -109,11 +109,15 @@ def progress(folder: str | Path | None = None) -> "Progress | pd.DataFrame":
             class, a row for each student and a column for each lab, with the number of exercises passed.
 
     Raises:
-        StreamsKitError: there is no such folder, or no notebook in it.
+        StreamsKitError: it is no folder, or no notebook is in it.
 
     >>> streamskit.progress()
     """
-    return Progress(known()) if folder is None else of_class(Path(folder))
+    if folder is None:
+        return Progress(known())
+    if not isinstance(folder, str | Path):
+        raise StreamsKitError(f"Give the folder of a class in quotes, such as 'submitted', and not {folder!r}.")
+    return of_class(Path(folder))
 
 
 def of_class(folder: Path) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A limit on how long a check waits for an answer, which may never come to an end."""
+"""How long a check waits for an answer, which may never come to an end, and what an interruption has to wait for."""
 
 import _thread
 import signal
@@ -91,6 +91,33 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TookTooLong from interruption
     finally:
         interruptions.end()
+
+
+@contextmanager
+def finished_first() -> Iterator[None]:
+    """Let this block come to its end; an interruption, as by Ctrl-C, is raised after it, and a second one at once.
+
+    For what takes things down: half of it would leave the rest behind. Other threads are never interrupted.
+    """
+    before, held = signal.getsignal(signal.SIGINT), list[int]()
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append(number)
+        if len(held) > 1:
+            signal.signal(signal.SIGINT, before)
+            signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is hold:
+            signal.signal(signal.SIGINT, before)
+        if len(held) == 1:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _interrupt_main() -> None:

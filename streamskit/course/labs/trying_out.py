@@ -1,14 +1,20 @@
 """`try_out`: a learner's topology on a handful of records, to look at before it is checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.exercise import STUB, topology_of
 from streamskit.course.labs.recording import Advance, Piped
 from streamskit.course.labs.trial import records_of
+
+RECORDS_WANTED = (
+    "try_out takes a list of records, each written as (topic, key, value, timestamp in milliseconds), such as "
+    '[("clicks", "ann", "home", 0)], and not {}.'
+)
 
 
 def try_out(answer: Any, records: Sequence[tuple[str, Any, Any, int] | Duration]) -> pd.DataFrame:
@@ -18,12 +24,14 @@ def try_out(answer: Any, records: Sequence[tuple[str, Any, Any, int] | Duration]
         answer: a function that takes a `StreamsBuilder`, or one that returns a `Topology`.
         records: (topic, key, value, timestamp in milliseconds), in order; a duration moves the wall clock forward.
 
+    Raises:
+        StreamsKitError: the answer makes no topology, a record is none, or the topology stops at a record.
+
     >>> try_out(clicks_per_minute, [("clicks", "ann", "home", 0), ("clicks", "ann", "cart", 61_000)])
     """
-    steps = [
-        Piped(*record) if isinstance(record, tuple) else Advance(to_milliseconds(record, "wall clock"))
-        for record in records
-    ]
+    if isinstance(records, str) or not isinstance(records, Iterable):
+        raise StreamsKitError(RECORDS_WANTED.format(repr(records)))
+    steps = [_step(record) for record in records]
     trial = records_of(topology_of(answer), steps)
     rows = [
         {"after": f"{row.step + 1}. {_told(steps[row.step])}", "topic": topic}
@@ -35,6 +43,15 @@ def try_out(answer: Any, records: Sequence[tuple[str, Any, Any, int] | Duration]
         raise NotImplementedError(STUB) if trial.is_stub else trial.error
     table = pd.DataFrame(rows, columns=["after", "topic", "key", "value", "timestamp", "step"], dtype=object)
     return table.sort_values("step", kind="stable").drop(columns="step").reset_index(drop=True)
+
+
+def _step(record: tuple[str, Any, Any, int] | Duration) -> Piped | Advance:
+    if not isinstance(record, list | tuple):
+        return Advance(to_milliseconds(record, "wall clock"))
+    most = len(Piped._fields)
+    if not most - len(Piped._field_defaults) <= len(record) <= most:
+        raise StreamsKitError(RECORDS_WANTED.format(repr(record)))
+    return Piped(*record)
 
 
 def _told(step: Piped | Advance) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from streamskit import (
     FixedKeyProcessor,
+    FixedKeyRecord,
     Processor,
     Record,
     Serdes,
@@ -154,8 +155,12 @@ def test_a_number_that_moved_is_explained_and_the_advice_keeps_the_state() -> No
 
 
 def test_a_processor_without_a_store_counts_as_one_with_state() -> None:
+    class Look(FixedKeyProcessor):
+        def process(self, record: FixedKeyRecord) -> None:
+            self.context.forward(record)
+
     def looked_at(builder: StreamsBuilder) -> None:
-        numbers(builder).process_values(FixedKeyProcessor, name="look", value=LONG).to("out")
+        numbers(builder).process_values(Look, name="look", value=LONG).to("out")
 
     said = refusal(lambda b: numbers(b).map_values(lambda v: v, name="look").to("out"), looked_at)
     assert "kept the state of no operator and now keeps that of look (Process)" in said

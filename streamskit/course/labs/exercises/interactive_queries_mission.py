@@ -61,7 +61,7 @@ def questions(site: Site) -> Iterator[str]:
 
 def judge_through_a_death(site: Site, returned: Any) -> Verdict:
     """Judge the answers by what was counted, and by who had each key when the instance died."""
-    if not isinstance(returned, list) or any(not isinstance(each, tuple) or len(each) != 3 for each in returned):
+    if not isinstance(returned, list) or any(not isinstance(each, list | tuple) or len(each) != 3 for each in returned):
         return wrong(f"It has to return a list of triples (symbol, count, role); it returned {returned!r}.")
     asked = [*BEFORE, *AFTER]
     if not site.owners or len(returned) < len(asked):

@@ -237,6 +237,7 @@ LAB = lab(
             ],
         },
         tested="Plays went in, some by listeners who played a song again; the store has each song's listeners.",
+        partitions=3,
     ),
     newcomers=Runs(
         _newcomers,

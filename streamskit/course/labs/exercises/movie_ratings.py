@@ -225,6 +225,7 @@ LAB = lab(
             "the last rating for the average": WrongLoop(lambda: _averages(lambda given: float(given[-1]))),
         },
         signs={"another key than the title": another_key},
+        partitions=3,
     ),
     average_of_a_title=Asks(
         _ask_together,
@@ -254,6 +255,7 @@ LAB = lab(
             "compared with another movie": WrongLoop(lambda: _changed_minds(of=lambda viewer, movie: viewer)),
         },
         signs={"by viewer instead of by movie": by_viewer},
+        partitions=3,
     ),
     best_movies=Asks(
         _ask_best,
@@ -274,6 +276,7 @@ LAB = lab(
                 lambda: _spread(lambda given: float(abs(given[-1] - given[-2])) if given[1:] else 0.0)
             ),
         },
+        partitions=3,
     ),
     rated_anew=Lives(
         "rated_anew",

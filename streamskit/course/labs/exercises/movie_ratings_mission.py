@@ -114,7 +114,7 @@ def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by what the page has shown throughout, and by the totals that it can query now."""
     if returned is site.old:
         return mistaken("nothing was corrected")
-    if site.page.url != f"http://{returned.application_server}":
+    if _server(site.page.url) != _server(f"http://{returned.application_server}"):
         return mistaken("the page asks the old one")
     if site.old.state is not State.NOT_RUNNING:
         return mistaken("the old one goes on")
@@ -129,6 +129,11 @@ def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
     if found != totals([*PAST, *TODAY]):
         return wrong("The totals are not those of all ratings from 1 to 10.")
     return _by_page(site.page, len(found))
+
+
+def _server(url: str) -> str:
+    """Return an address in one of the ways to write it."""
+    return url.rstrip("/").replace("//localhost:", "//127.0.0.1:")
 
 
 def _by_page(page: Page, movies: int) -> Verdict:

@@ -13,7 +13,7 @@ from streamskit.course.datasets.invoices import invoices
 from streamskit.course.labs.asking import Ask, Asks
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs, Verdict, mistaken, topology_of
-from streamskit.course.labs.exercises.pos_invoices_mission import judge_new_tills, open_shops
+from streamskit.course.labs.exercises.pos_invoices_mission import A_PROCESSOR, judge_new_tills, open_shops
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.misconceptions import one_at_most
@@ -335,12 +335,13 @@ LAB = lab(
             "lines counted in place of pieces": WrongLoop(lambda: _sales(pieces=lambda line: 1)),
             "prices added in place of worth": WrongLoop(lambda: _sales(worth=lambda line: line["ItemPrice"])),
         },
+        partitions=3,
     ),
     new_tills=Lives(
         "new_tills",
         open_shops,
         judge_new_tills,
         returns_application=True,
-        errors={ID_IS_TAKEN: "two of one name"},
+        errors={ID_IS_TAKEN: "two of one name", A_PROCESSOR: "a processor in its place"},
     ),
 )

@@ -11,6 +11,7 @@ from streamskit.course.datasets.quotes import QUOTE_SCHEMA, deals, quotes
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.risk_management_mission import (
+    A_PROCESSOR,
     ANOTHER_STEP,
     held_since_monday,
     judge_new_rules,
@@ -192,24 +193,32 @@ def _gain_in_part(positions: Any, exposure: Any, asset: str) -> float:
 LIMIT = 100
 
 
-def _alarms(size: Callable[[int], int] = abs, each: bool = False, equal: bool = False, once: bool = False) -> Recording:
+def _alarms(
+    size: Callable[[int], int] = abs,
+    each: bool = False,
+    equal: bool = False,
+    once: bool = False,
+    by_desk: bool = False,
+) -> Recording:
     changes = [("GOLD", 60), ("GOLD", 40), ("GOLD", 5), ("WHEAT", -150), ("GOLD", 20), ("WHEAT", 30), ("GOLD", -30)]
     changes += [("GOLD", 50), ("WHEAT", 40), ("WHEAT", -30), ("GOLD", -10), ("WHEAT", 220)]
-    held: dict[str, int] = {}
-    alarmed: dict[str, bool] = {}
+    changes += [("TIN", -60), ("TIN", -40), ("TIN", -1)]
+    held: dict[tuple[str, str | None], int] = {}
+    alarmed: dict[tuple[str, str | None], bool] = {}
 
     def loop(record: Piped) -> Iterator[Due]:
-        deal, asset = record.value, record.key
-        held[asset] = held.get(asset, 0) + _sign(deal) * deal["quantity"]
-        beyond = size(held[asset]) > LIMIT or (equal and size(held[asset]) == LIMIT)
-        if beyond and (each or not alarmed.get(asset, False)):
-            yield Due("risk-alarms", asset, {"quantity": held[asset]}, record.timestamp)
-        alarmed[asset] = beyond or (once and alarmed.get(asset, False))
+        deal = record.value
+        of = record.key, deal["desk"] if by_desk else None
+        held[of] = held.get(of, 0) + _sign(deal) * deal["quantity"]
+        beyond = size(held[of]) > LIMIT or (equal and size(held[of]) == LIMIT)
+        if beyond and (each or not alarmed.get(of, False)):
+            yield Due("risk-alarms", record.key, {"quantity": held[of]}, record.timestamp)
+        alarmed[of] = beyond or (once and alarmed.get(of, False))
 
     steps = []
     for number, (asset, change) in enumerate(changes):
-        deal: dict[str, Any] = {"deal": f"D{number:05}", "desk": "London", "side": "BUY" if change > 0 else "SELL"}
-        deal |= {"quantity": abs(change), "price": 100.0}
+        deal: dict[str, Any] = {"deal": f"D{number:05}", "desk": ("London", "Geneva")[number % 2]}
+        deal |= {"side": "BUY" if change > 0 else "SELL", "quantity": abs(change), "price": 100.0}
         steps.append(Piped("risk-deals", asset, deal, NEW_YEAR + number * MINUTE))
     return looped(steps, ["risk-alarms"], loop)
 
@@ -305,6 +314,7 @@ LAB = lab(
             ],
             "the limit itself": WrongLoop(lambda: _alarms(equal=True)),
             "one alarm for ever": WrongLoop(lambda: _alarms(once=True)),
+            "each desk by itself": WrongLoop(lambda: _alarms(by_desk=True)),
         },
     ),
     new_rules=Lives(
@@ -312,6 +322,10 @@ LAB = lab(
         held_since_monday,
         judge_new_rules,
         returns_application=True,
-        errors={ID_IS_TAKEN: "two of one name", ANOTHER_STEP: "the state of another step"},
+        errors={
+            ID_IS_TAKEN: "two of one name",
+            ANOTHER_STEP: "the state of another step",
+            A_PROCESSOR: "a processor more",
+        },
     ),
 )

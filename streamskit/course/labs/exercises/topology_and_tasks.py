@@ -1,7 +1,8 @@
 """The exercises of lab 13: where a topology is cut, how many tasks it has, and what many slots can do for them."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
-from streamskit.topology.nodes import Sink, Source
+from streamskit.topology.nodes import Node, Sink, Source, of_kind
 
 ORDER = Serdes.json("customer string, country string, amount long")
 
@@ -103,11 +104,23 @@ def written_too(topology: Topology, partitions: Partitions) -> int:
     """Count the topics that are written as well."""
     return sum(
         max([*sizes, *(partitions[str(node.topic)] for node in nodes if isinstance(node, Sink))])
-        for sizes, nodes in zip(_sizes(topology, partitions), topology.sub_topologies(), strict=True)
+        for sizes, nodes in zip(_sizes(topology, partitions), with_tasks(topology), strict=True)
     )
 
 
-def _sizes(topology: Topology, partitions: Partitions, internal: bool = True) -> list[list[int]]:
+def global_tables_too(topology: Topology, partitions: Partitions) -> int:
+    """Count a task for each partition of a global table, too."""
+    return sum(max(sizes) for sizes in _sizes(topology, partitions, of=topology.sub_topologies()))
+
+
+def with_tasks(topology: Topology) -> list[list[Node]]:
+    """Return the sub-topologies that tasks run: an instance reads a global table by itself."""
+    return [nodes for nodes in topology.sub_topologies() if not any(node.is_global for node in nodes)]
+
+
+def _sizes(
+    topology: Topology, partitions: Partitions, internal: bool = True, of: list[list[Node]] | None = None
+) -> list[list[int]]:
     """By sub-topology the partitions of each of its source topics."""
     return [
         [
@@ -116,7 +129,7 @@ def _sizes(topology: Topology, partitions: Partitions, internal: bool = True) ->
             if isinstance(node, Source) and (internal or not node.internal)
             for topic in node.topics
         ]
-        for nodes in topology.sub_topologies()
+        for nodes in of or with_tasks(topology)
     ]
 
 
@@ -160,6 +173,11 @@ def others() -> list[tuple[Topology, Partitions]]:
     def narrowed(builder: StreamsBuilder) -> None:
         builder.stream("orders", value=ORDER).repartition(name="few", partitions=2).to("copies")
 
+    def looked_up(builder: StreamsBuilder) -> None:
+        countries = builder.global_table("countries")
+        orders = builder.stream("orders", value=ORDER)
+        orders.join(countries, lambda order, name: name, key_selector=lambda k, v: v.country).to("names")
+
     return [
         (topology_of(shop), SHOP),
         (topology_of(filtered), {"orders": 7, "amounts": 9}),
@@ -169,6 +187,7 @@ def others() -> list[tuple[Topology, Partitions]]:
             {"orders": 6, "by-customer-repartition": 6, "by-country-repartition": 6, "counts": 1},
         ),
         (topology_of(narrowed), {"orders": 8, "few-repartition": 2, "copies": 8}),
+        (topology_of(looked_up), {"orders": 4, "countries": 3, "names": 4}),
     ]
 
 
@@ -268,7 +287,7 @@ def judge_even_load(site: Site, topology: Topology) -> Verdict:
         streams.await_processed("60 seconds")
         site.broker.produce(site.topic("sales"), AFTERNOON, value=SALE)
         streams.await_processed("60 seconds")
-    largest = largest_share(site)
+    largest = largest_share(site, topology)
     if largest > SHARE:
         return mistaken("the work is where it was", share=f"{largest:.0%}")
     updates = site.broker.consume(site.topic("totals"), value=LONG)
@@ -289,16 +308,37 @@ def judge_even_load(site: Site, topology: Topology) -> Verdict:
     )
 
 
-def largest_share(site: Site) -> float:
-    """Return the largest part of the sales that one task had, by the topic from which tasks took every sale."""
+def largest_share(site: Site, topology: Topology) -> float:
+    """Return the largest part of the sales that one task had, of those that first keep state of them."""
+    return max((_share(site, nodes) for nodes in first_with_state(topology)), default=1.0)
+
+
+def first_with_state(topology: Topology) -> list[list[Node]]:
+    """Return the sub-topologies that keep state, and to which none that does sends records: they get every sale.
+
+    What comes later gets updates of rows. What is before only passes sales on, as they come from their topic.
+    """
+    groups = topology.sub_topologies()
+    keepers = [nodes for nodes in groups if any(node.stores and not node.is_global for node in nodes)]
+    reached, written = list[list[Node]](), {sink.topic for nodes in keepers for sink in of_kind(Sink, nodes)}
+    while fed := [nodes for nodes in groups if nodes not in reached and _reads_any(nodes, written)]:
+        reached += fed
+        written = {sink.topic for nodes in fed for sink in of_kind(Sink, nodes)}
+    return [nodes for nodes in keepers if nodes not in reached]
+
+
+def _reads_any(nodes: Sequence[Node], topics: Collection[Any]) -> bool:
+    return any(topic in topics for source in of_kind(Source, nodes) for topic in source.topics)
+
+
+def _share(site: Site, nodes: Sequence[Node]) -> float:
+    """Return the largest part of the sales in one partition of what a sub-topology reads; of a pattern, all of them."""
+    read = Counter[int]()
+    for source in of_kind(Source, nodes):
+        for topic in source.topics:
+            read.update(site.broker.end_offsets(f"{site.application_id}-{topic}" if source.internal else topic))
     count = len(MORNING) + len(AFTERNOON)
-    shares = [1.0]
-    for topic in site.broker.topics():
-        if topic.startswith(site.application_id) and topic.endswith("-repartition"):
-            offsets = site.broker.end_offsets(topic).values()
-            if sum(offsets) >= count:
-                shares.append(max(offsets) / sum(offsets))
-    return min(shares)
+    return max(read.values(), default=count) / max(count, read.total())
 
 
 def pieces(sold: list[tuple[str, dict[str, Any]]]) -> dict[str, int]:
@@ -326,7 +366,11 @@ LAB = lab(
         "The shop's topology was built, and its tasks counted from the partitions of what it reads.",
         wrong={mistake: partial(_in_the_shop, counted) for mistake, counted in WRONG_COUNTS.items()},
     ),
-    count_tasks=Asks(like(tasks, others), "the tasks of five topologies were counted.", wrong=WRONG_COUNTS),
+    count_tasks=Asks(
+        like(tasks, others),
+        "the tasks of six topologies were counted.",
+        wrong={**WRONG_COUNTS, "global tables counted": global_tables_too},
+    ),
     without_the_detour=Detour(
         in_cents,
         signs={"zero kept": extra_row(lambda row: row.value == 0), "euros for cents": in_euros},

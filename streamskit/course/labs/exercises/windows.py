@@ -28,7 +28,9 @@ NO_GRACE, DAYS = "0 seconds", "1 day"
 BY_GRACE = {"late record counted": late_records_counted, "record in time dropped": records_in_time_dropped}
 
 
-def recorded(vector: str, source: str, target: str, store: str = "", scale: int = MINUTE) -> Callable[[], Recording]:
+def recorded(
+    vector: str, source: str, target: str, store: str = "", scale: int = MINUTE, retention: int = 0
+) -> Callable[[], Recording]:
     """Return a function that makes the recording of a vector.
 
     Args:
@@ -37,9 +39,15 @@ def recorded(vector: str, source: str, target: str, store: str = "", scale: int 
         target: the topic that is written, and the story's name of the store.
         store: the vector's name of the store to compare; without it no store is compared.
         scale: how many times slower the story is.
+        retention: for how many milliseconds the store has to keep a window, where the vector's keeps it for longer.
     """
     dress = Costume({"in": source, "out": target}, {store: target}, PEOPLE, scale)
-    return lambda: Recording.of(vector, dress, [store] if store else [])
+
+    def made() -> Recording:
+        recording = Recording.of(vector, dress, [store] if store else [])
+        return recording.kept_for(target, retention) if retention else recording
+
+    return made
 
 
 def windows_of_one_size(outcome: Outcome) -> bool:
@@ -148,7 +156,7 @@ LAB = lab(
         signs={"late record counted": late_records_counted},
     ),
     moving_minute=Runs(
-        recorded("windows-hopping-count", "clicks", "moving-minute"),
+        recorded("windows-hopping-count", "clicks", "moving-minute", "counts", retention=72_000),
         signs={"tumbling instead of hopping": one_at_most, **BY_GRACE},
     ),
     visits=Runs(
