@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -15,6 +16,8 @@ from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.serdes import Serde, require_serde
+from streamskit.serdes.ddl import repeated_name
+from streamskit.serdes.json_text import KEYS_AS_TEXT, map_with_other_keys
 
 ARGUMENT_NAMES = {"key": "k", "value": "v"}
 """What users call the columns of a row in their functions."""
@@ -64,7 +67,7 @@ def infer_type(
 
     Raises:
         TopologyError: the function cannot be called this way, returns no Column, or one whose fields get other names
-            each time.
+            each time or the same name, or a map whose keys JSON cannot hold.
     """
     arguments = _arguments(function, inputs, step, at_least)
 
@@ -74,6 +77,7 @@ def infer_type(
     made = infer()
     if _may_be_made_up(made) and _names(made, by_place) != _names(infer(), by_place):
         raise _unnamed_field(made, step)
+    _check_fields(made.elementType if by_place and isinstance(made, T.ArrayType) else made, step, by_place)
     return made
 
 
@@ -83,7 +87,8 @@ def infer_pair(
     """Call a Column function that makes a key and a value, and return their Spark types.
 
     Raises:
-        TopologyError: the function cannot be called this way, or returns no pair of Columns.
+        TopologyError: the function cannot be called this way, or returns no pair of Columns, or what `infer_type`
+            refuses.
     """
     arguments = _arguments(function, inputs, step, 1)
 
@@ -95,6 +100,7 @@ def infer_pair(
     for number, made in enumerate((key, value)):
         if _may_be_made_up(made) and infer()[number] != made:
             raise _unnamed_field(made, step)
+        _check_fields(made, step)
     return key, value
 
 
@@ -128,6 +134,8 @@ def _result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, ag
             raise TopologyError(f"{step}: {NO_STAR}")
         if kind == "Aggregate" and any(map(_is_distinct, _all_of(operator.aggregateExpressions()))):
             raise TopologyError(f"{step}: {NO_DISTINCT}")
+    if (misread := _misread_text(made)) is not None:
+        raise TopologyError(f"{step}: {misread}")
     return made.schema["result"].dataType
 
 
@@ -137,6 +145,28 @@ def _operators(rows: DataFrame) -> Iterator[Any]:
     while not plan.children().isEmpty():
         yield plan
         plan = plan.children().head()
+
+
+def _misread_text(rows: DataFrame) -> str | None:
+    """Return a sentence about a constant text that Spark would cast to another type and cannot; None if there is none.
+
+    Spark itself finds it only when it plans the query, and names neither the step nor the line.
+    """
+    jvm = spark_session()._jvm
+    folding = getattr(jvm, "org.apache.spark.sql.catalyst.optimizer.ConstantFolding$")
+    try:
+        getattr(folding, "MODULE$").apply(rows._jdf.queryExecution().analyzed())
+    except (PySparkException, Py4JError) as failed:
+        if not isinstance(failed, PySparkException) or failed.getCondition() != "CAST_INVALID_INPUT":
+            return None  # no text is at fault, and Spark has a sentence of its own
+        cast = failed.getMessageParameters() or {}
+        text, wanted = cast["expression"], cast["targetType"].strip('"').lower()
+        return (
+            f"the text {text} stands where a value of type {wanted} is due, and cannot be read as one. To join text "
+            "and numbers write F.concat(v.total.cast('string'), F.lit(' text')); to compare a number, write the other "
+            "one without quotes."
+        )
+    return None
 
 
 def _uses_rest(operator: Any) -> bool:
@@ -167,6 +197,26 @@ def _names(made: T.DataType, by_place: bool) -> object:
     if by_place and isinstance(made, T.ArrayType) and isinstance(made.elementType, T.StructType):
         return [field.dataType for field in made.elementType]
     return made
+
+
+def _check_fields(made: T.DataType, step: str, by_place: bool = False) -> None:
+    """Refuse a result of which JSON cannot hold all: with two fields of one name, or a map with keys such as structs.
+
+    Raises:
+        TopologyError: it has these.
+    """
+    parts = [field.dataType for field in made] if by_place and isinstance(made, T.StructType) else [made]
+    for part in parts:
+        if (name := repeated_name(part)) is not None:
+            raise TopologyError(
+                f"{step}: the result has two fields called '{name}', of which one would be lost: give each a name of "
+                "its own, F.struct(a.alias('first'), b.alias('second'))."
+            )
+        if (wrong := map_with_other_keys(part, T.StringType, *KEYS_AS_TEXT)) is not None:
+            raise TopologyError(
+                f"{step}: the result has a map with keys of type {wrong.keyType.simpleString()}, which JSON cannot "
+                "hold: make them text, F.to_json(key), or make the map an array of structs, F.map_entries(map)."
+            )
 
 
 def _unnamed_field(made: T.DataType, step: str) -> TopologyError:

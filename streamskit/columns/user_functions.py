@@ -58,6 +58,10 @@ CONDITIONS = {
 """What is wrong with a function of one record, by Spark's name of the error where it refuses the function itself."""
 
 
+PYTHONS_OWN = re.compile(r"Column doesn't define __(round)__|bad operand type for (abs)\(\): '\w*Column'")
+"""What Python says where a function of its own is given a Column; Spark has one of the same name."""
+
+
 class _MistakeError(Exception):
     """A mistake found while a user's function runs; its text says how to write it correctly."""
 
@@ -78,9 +82,13 @@ class TypedColumn(ClassicColumn):
         super().__init__(column._jc)
         self.__dict__.update(_data_type=data_type, _written=written)
 
-    __format__ = __str__ = _mistake(
+    __format__ = _mistake(
         "an f-string cannot hold the Column {0}: it has a value only when records flow. "
         "Write F.concat(F.lit('text '), {0}) or F.format_string('text %s', {0})."
+    )
+    __str__ = _mistake(
+        "print({0}) and str({0}) have nothing to show: {0} is a Column, and has a value only when records flow. To see "
+        "them, write stream.peek(lambda key, value: print(key, value)); to make text, {0}.cast('string')."
     )
     __len__ = _mistake("len({0}) is Python's: write F.length({0}) or F.size({0}).")
     __int__ = _mistake("int({0}) is Python's: write {0}.cast('int').")
@@ -93,9 +101,21 @@ class TypedColumn(ClassicColumn):
         if name in STRING_METHODS:
             right = STRING_METHODS[name].format(self._written)
             raise _MistakeError(f"{self._written}.{name}() is a method of Python text, not of a Column: write {right}.")
-        raise _MistakeError(
-            f"{self._written} is a {self._data_type.simpleString()} and has no field or method '{name}'."
+        raise self._no_field(name, f"no field or method '{name}'")
+
+    def __getitem__(self, name: Any) -> Column:
+        if isinstance(name, str) and isinstance(self._data_type, T.StringType):
+            raise self._no_field(name, f"no field '{name}'")
+        return super().__getitem__(name)
+
+    def _no_field(self, name: str, lacking: str) -> _MistakeError:
+        part = FIELD_NAMES.get(self._written) if isinstance(self._data_type, T.StringType) else None
+        hint = (
+            f" For a {part} with fields say which, where its topic is read: {part}=Serdes.json('{name} string')."
+            if part in ("key", "value")
+            else ""
         )
+        return _MistakeError(f"{self._written} is a {self._data_type.simpleString()} and has {lacking}.{hint}")
 
 
 class StructColumn(TypedColumn):
@@ -109,8 +129,9 @@ class StructColumn(TypedColumn):
         return super().__getattribute__(name)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        data_type = vars(self).get("_data_type")
+        if name.startswith("_") and (data_type is None or name not in data_type.fieldNames()):
+            raise AttributeError(name)  # which others ask for, too: PySpark, and notebooks
         return self._field(name)
 
     def __getitem__(self, name: Any) -> Column:
@@ -234,7 +255,9 @@ _catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None
 
 _asked_only_for: ContextVar[Column | None] = ContextVar("asked_only_for", default=None)
 
-let_udfs_fail_by_record(lambda: _catching.get() is not None, _asked_only_for.get)
+_is_for_records: ContextVar[bool] = ContextVar("is_for_records", default=False)
+
+let_udfs_fail_by_record(lambda: _catching.get() is not None, _asked_only_for.get, _is_for_records.get)
 
 
 def _caught(column: Column, condition: Column | None = None) -> Column:
@@ -268,7 +291,7 @@ def apply_pair(
 
 def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> Any:
     try:
-        with _within(_notes_lines, True):
+        with _within(_notes_lines, True), _within(_is_for_records, True):
             return function(*_accepted(function, arguments))
     except TopologyError:
         raise
@@ -309,6 +332,8 @@ def _as_column(result: Any, step: str) -> Column:
 
 
 def _kind(result: Any) -> str:
+    if isinstance(result, Column):
+        return "one Column"
     return "nothing (None)" if result is None else f"a Python {type(result).__name__}"
 
 
@@ -319,9 +344,9 @@ def explain(mistake: Exception) -> str:
     condition = (mistake.getCondition() or "") if isinstance(mistake, PySparkException) else ""
     if condition == "CANNOT_CONVERT_COLUMN_INTO_BOOL":
         return (
-            "a Column is not True or False yet, so `if`, `and`, `or`, `not` cannot ask it. "
-            "Write F.when(condition, a).otherwise(b) for if/else, and & | ~ with brackets around each side: "
-            "(v.a > 0) & (v.b > 0)."
+            "a Column is not True or False yet, so `if`, `and`, `or`, `not`, `max` and `min` cannot ask it. "
+            "Write F.when(condition, a).otherwise(b) for if/else, & | ~ with brackets around each side for and, or, "
+            "not: (v.a > 0) & (v.b > 0); and F.greatest(a, b), F.least(a, b) for max, min, with F.lit(3) for a number."
         )
     if condition == "CANNOT_APPLY_IN_FOR_COLUMN":
         return "`in` cannot ask a Column: write v.field.isin('a', 'b'), or v.field.contains('text')."
@@ -329,6 +354,9 @@ def explain(mistake: Exception) -> str:
         return "a Column cannot be looped over or unpacked: use F.transform, F.explode or v.items[0]."
     if isinstance(mistake, TypeError) and "'Column' object is not callable" in str(mistake):
         return "a Column has no such method, as Python's text has: use a function of F, like F.upper(v.name)."
+    if isinstance(mistake, TypeError) and (found := PYTHONS_OWN.search(str(mistake))):
+        name = found[1] or found[2]
+        return f"{name}() is Python's, for numbers, and was given a Column: write F.{name}(...) around the Column."
     if condition == "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE" and " + " in str(mistake) and '"STRING"' in str(mistake):
         return "`+` adds numbers only, where a Column is text: write F.concat(a, b), or F.concat_ws(' ', a, b)."
     if (kind := condition.split(".")[0]) in CONDITIONS:

@@ -147,7 +147,7 @@ class StreamsBuilder:
             key: the serde of the keys; text by default.
             value: the serde of the values; text by default.
             materialized: the name of the store that keeps the rows, to query it.
-            timestamps: where a record's time comes from, as in `stream`.
+            timestamps: taken, but not used: a row has the time of its record, as in Kafka Streams.
             name: a name of your own for this step.
 
         Raises:
@@ -205,7 +205,7 @@ class StreamsBuilder:
             processor: a subclass of `Processor`, or a function that makes a new one each time.
             key: the serde of the topic's keys; text by default.
             value: the serde of the topic's values; text by default.
-            timestamps: where a record's time comes from, as in `stream`.
+            timestamps: taken, but not used: a record has its own time, as in Kafka Streams.
             name: a name of your own for this step.
 
         Raises:

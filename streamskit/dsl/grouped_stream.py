@@ -27,7 +27,7 @@ class KGroupedStream(Aggregations):
             windows: `TimeWindows`, `SlidingWindows` or `SessionWindows`.
 
         Raises:
-            TopologyError: they are none of these.
+            TopologyError: they are none of these, or sliding windows without a length.
 
         >>> trades.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("5 seconds")).count()
 
@@ -51,7 +51,7 @@ class KGroupedStream(Aggregations):
 
         Mirrors `KGroupedStream#cogroup`.
         """
-        return CogroupedKStream({}).cogroup(self, aggregator)
+        return CogroupedKStream({}, {}).cogroup(self, aggregator)
 
 
 class WindowedKStream(Aggregations):
@@ -96,12 +96,18 @@ class CogroupedKStream:
     Mirrors `org.apache.kafka.streams.kstream.CogroupedKStream` and its windowed forms.
     """
 
-    def __init__(self, streams: dict[KGroupedStream, PythonFunction], windows: AnyWindows | None = None) -> None:
+    def __init__(
+        self,
+        streams: dict[KGroupedStream, PythonFunction],
+        parents: dict[KGroupedStream, nodes.Node],
+        windows: AnyWindows | None = None,
+    ) -> None:
         self._streams = streams
+        self._parents = parents
         self._windows = windows
 
-    def cogroup(self, grouped: KGroupedStream, aggregator: PythonFunction) -> "CogroupedKStream":
-        """Add a grouped stream and the function that folds its records.
+    def cogroup(self, grouped: KGroupedStream, aggregator: PythonFunction) -> Self:
+        """Add a grouped stream and the function that folds its records, and return the same object.
 
         Args:
             grouped: a stream grouped by the same type of key.
@@ -131,7 +137,8 @@ class CogroupedKStream:
                     f"{step}: the keys of cogrouped streams need the same type, and are "
                     f"{type_text(one.data_type)} in {first._name} and {type_text(two.data_type)} in {grouped._name}."
                 )
-        return CogroupedKStream({**self._streams, grouped: aggregator}, self._windows)
+        self._streams[grouped] = aggregator
+        return self
 
     def windowed_by(self, windows: AnyWindows) -> "CogroupedKStream":
         """Cut each key's records into windows of event time.
@@ -140,7 +147,7 @@ class CogroupedKStream:
             windows: `TimeWindows`, `SlidingWindows` or `SessionWindows`.
 
         Raises:
-            TopologyError: they are none of these.
+            TopologyError: they are none of these, or sliding windows without a length.
 
         >>> points = trades.group_by_key().cogroup(lambda key, value, total: total + 1)
         >>> windowed = points.windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
@@ -148,7 +155,7 @@ class CogroupedKStream:
         Mirrors `CogroupedKStream#windowedBy`.
         """
         check_windows(windows, "windowed_by (cogroup)")
-        return CogroupedKStream(self._streams, windows)
+        return CogroupedKStream(self._streams, self._parents, windows)
 
     def aggregate(
         self,
@@ -183,7 +190,7 @@ class CogroupedKStream:
         step = first._step("aggregate", name or "cogroup")
         value = check_aggregate(initializer, aggregator, merger, value or materialized.value, windows, step)
         store = table_store(materialized, store_name, key, value, windows, step)
-        parents = [grouped._grouping.parent(store_name).name for grouped in self._streams]
+        parents = [self._parent(grouped, store_name).name for grouped in self._streams]
         key = windowed_key(key, windows)
         common = {"windows": windows, "store": store, "initializer": initializer, "merger": merger}
         sides: list[str] = []
@@ -193,3 +200,12 @@ class CogroupedKStream:
             graph.add(nodes.CogroupAggregate, sides[side], (parents[side],), key, value, **fields)
         merge_name = graph.name_for("COGROUPKSTREAM-MERGE", name, "-cogroup-merge")
         return KTable(graph, graph.add(nodes.TableMerge, merge_name, tuple(sides), key, value))
+
+    def _parent(self, grouped: KGroupedStream, store_name: str) -> nodes.Node:
+        """Return the node that passes on a stream's records; a repartition is the same for all aggregations."""
+        grouping = grouped._grouping
+        if grouped not in self._parents:
+            self._parents[grouped] = grouping.parent(store_name)
+        elif grouping.rekeyed:
+            grouping.names(store_name)  # Kafka Streams numbers the steps of a repartition that it does not need
+        return self._parents[grouped]

@@ -249,7 +249,7 @@ class BranchedKStream:
                 returns None, the branch is not among the results.
 
         Raises:
-            TopologyError: the predicate does not make a true-or-false Column.
+            TopologyError: the predicate does not make a true-or-false Column, or `chain` returns something else.
 
         >>> trades.split().branch(lambda v: v.price > 100, chain=lambda branch: branch.to("high"))
 
@@ -267,6 +267,9 @@ class BranchedKStream:
         Args:
             name: what the branch's name ends with; by default 0.
             chain: a function to call with the branch at once, as in `branch`.
+
+        Raises:
+            TopologyError: `chain` returns what is neither a stream nor None.
 
         >>> branches = trades.split("b-").branch(lambda v: v.price > 100, name="high").default_branch(name="low")
 
@@ -288,6 +291,11 @@ class BranchedKStream:
         name = self._stream._graph.name_for("KSTREAM-BRANCH", self._name + ending)
         branch = self._root._next(nodes.Branch, name, predicates=tuple(self._predicates), index=index)
         result = branch if chain is None else chain(branch)
+        if not isinstance(result, KStream | KTable | None):
+            raise TopologyError(
+                f"{branch._step('branch', name)}: chain= returned {_kind(result)}. Return the stream that takes the "
+                "branch's place, or None to leave the branch out of the results."
+            )
         if result is not None:
             self._branches[name] = result
 

@@ -177,6 +177,8 @@ class EmitStrategy:
 class BufferConfig:
     """How much `suppress` may hold back, and what happens when the buffer is full: fail, or `emit_early`.
 
+    A buffer with a limit emits early, unless it is told to `shut_down_when_full`.
+
     Mirrors `org.apache.kafka.streams.kstream.Suppressed.BufferConfig`.
 
     >>> BufferConfig.max_records(1000).emit_early_when_full()
@@ -205,31 +207,31 @@ class BufferConfig:
 
     @classmethod
     def max_records(cls, records: int) -> "BufferConfig":
-        """Hold back at most this many rows.
+        """Hold back at most this many rows, and emit the oldest early when there are more.
 
         >>> BufferConfig.max_records(1000)
-        BufferConfig(records=1000, bytes=None, emit_early=False)
+        BufferConfig(records=1000, bytes=None, emit_early=True)
 
         Mirrors `BufferConfig#maxRecords`.
         """
-        return cls(records=records)
+        return cls(records=records, emit_early=True)
 
     @classmethod
     def max_bytes(cls, size: int) -> "BufferConfig":
-        """Hold back at most this many bytes of keys and values.
+        """Hold back at most this many bytes of keys and values, and emit the oldest early when there are more.
 
         >>> BufferConfig.max_bytes(1_000_000)
-        BufferConfig(records=None, bytes=1000000, emit_early=False)
+        BufferConfig(records=None, bytes=1000000, emit_early=True)
 
         Mirrors `BufferConfig#maxBytes`.
         """
-        return cls(bytes=size)
+        return cls(bytes=size, emit_early=True)
 
     def with_max_records(self, records: int) -> "BufferConfig":
         """Return the same with a limit on the number of rows.
 
         >>> BufferConfig.max_bytes(1_000_000).with_max_records(1000)
-        BufferConfig(records=1000, bytes=1000000, emit_early=False)
+        BufferConfig(records=1000, bytes=1000000, emit_early=True)
 
         Mirrors `BufferConfig#withMaxRecords`.
         """
@@ -239,7 +241,7 @@ class BufferConfig:
         """Return the same with a limit on the number of bytes.
 
         >>> BufferConfig.max_records(1000).with_max_bytes(1_000_000)
-        BufferConfig(records=1000, bytes=1000000, emit_early=False)
+        BufferConfig(records=1000, bytes=1000000, emit_early=True)
 
         Mirrors `BufferConfig#withMaxBytes`.
         """
@@ -298,8 +300,9 @@ class Suppressed:
         buffer = buffer or BufferConfig.unbounded()
         if buffer.emit_early:
             raise ValueError(
-                "until_window_closes promises one final result for each window, and a buffer that emits early breaks "
-                "that: use BufferConfig.unbounded(), or Suppressed.until_time_limit."
+                "until_window_closes promises one final result for each window, and a buffer with a limit emits early "
+                "when it is full: add .shut_down_when_full() to it, or use BufferConfig.unbounded(). Updates that may "
+                "come early are for Suppressed.until_time_limit."
             )
         return cls(None, buffer)
 

@@ -412,12 +412,13 @@ class TopicReader(Generic[R]):
         with self._moved:
             while behind := sum(max(0, end - self.positions.get(where, 0)) for where, end in offsets.items()):
                 check()
+                missing = "1 record" if behind == 1 else f"{behind} records"
                 if self._failure is not None:
                     raise StreamsError(str(self._failure)) from self._failure
                 if self._stopping.is_set():
-                    raise StreamsError(f"{self._who} are {behind} records behind, and stopped: nothing reads on.")
+                    raise StreamsError(f"{self._who} are {missing} behind, and stopped: nothing reads on.")
                 if time.monotonic() > deadline:
-                    raise StreamsError(f"{self._who} are still {behind} records behind their topics: wait longer.")
+                    raise StreamsError(f"{self._who} are still {missing} behind their topics: wait longer.")
                 self._moved.wait(0.1)
 
     def _run(self) -> None:

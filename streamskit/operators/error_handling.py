@@ -20,6 +20,7 @@ from streamskit.api.error_handlers import (
 )
 from streamskit.common.errors import StreamsError
 from streamskit.operators.records import ERROR_ROW, Output, SourceRecord, header_pairs
+from streamskit.operators.state_store import StateStore
 from streamskit.serdes import Serde
 
 LONGEST_VALUE = 80
@@ -29,7 +30,7 @@ LONGEST_VALUE = 80
 class FailedOperator:
     """The operator that failed, and on which of its sides; where a serde failed, also the value it failed on.
 
-    `verb` is "write" or "read".
+    `verb` is "write" or "read"; `store` is the processor's store that the serde belongs to, if it is one's.
     """
 
     operator: str
@@ -37,6 +38,7 @@ class FailedOperator:
     serde: str = ""
     verb: str = ""
     value: str = ""
+    store: str = ""
 
 
 def attribute_failure(failure: BaseException, operator: str, side: int = 0) -> bool:
@@ -48,7 +50,10 @@ def attribute_failure(failure: BaseException, operator: str, side: int = 0) -> b
         return False
     failed = FailedOperator(operator, side)
     for frame, _ in walk_tb(failure.__traceback__):
-        if isinstance(frame.f_locals.get("self"), Serde) and frame.f_code.co_name in ("serialize", "deserialize"):
+        of = frame.f_locals.get("self")
+        if isinstance(of, StateStore):
+            failed = replace(failed, store=of.name)
+        if isinstance(of, Serde) and frame.f_code.co_name in ("serialize", "deserialize"):
             failed = _with_serde(failed, frame)
             break
     failure.add_note(FAILED_AT + json.dumps(asdict(failed)))

@@ -5,7 +5,7 @@ from typing import Any
 from pyspark.sql import types as T
 
 from streamskit.serdes import ddl
-from streamskit.serdes.json_text import JsonSerde, require_text_keys
+from streamskit.serdes.json_text import JsonSerde, require_what_json_holds
 from streamskit.serdes.lists import ListSerde
 from streamskit.serdes.numbers import DOUBLE, FLOAT, INTEGER, LONG, SHORT
 from streamskit.serdes.registry import SchemaRegistry
@@ -129,12 +129,12 @@ class Serdes:
             schema: a Spark type as text, or fields with their types. The keys of a map have to be strings.
 
         Raises:
-            ValueError: it has a map with other keys.
+            ValueError: the text names no type, a map has other keys, or two fields have one name.
 
         >>> Serdes.json("price decimal(38,2)").deserialize(b'{"price":12345678901234567890.12}')
         {'price': Decimal('12345678901234567890.12')}
         """
-        require_text_keys(schema)
+        require_what_json_holds(schema)
         return JsonSerde(schema)
 
     @staticmethod

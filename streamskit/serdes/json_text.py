@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from pyspark import TaskContext
+from pyspark.errors import ParseException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -19,6 +20,10 @@ from streamskit.serdes.json_values import Change, Digits, fitting, from_words, i
 from streamskit.serdes.serde import Serde
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+KEYS_AS_TEXT = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
+"""The types, beside text, of keys of a map that Columns make: JSON has them as text, of which they are made again."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,8 @@ class JsonSerde(Serde):
 
     def to_bytes(self, value: Column) -> Column:
         if isinstance(self.data_type, T.StructType | T.ArrayType | T.MapType):
-            return write_json(value)
+            in_text = _with_text_keys(self.data_type)
+            return write_json(value if in_text == self.data_type else value.cast(in_text))
         # JSON text needs something with members: write a list of one and remove its brackets.
         text = write_json(F.array(value))
         return F.when(value.isNotNull(), F.substring(text, F.lit(2), F.octet_length(text) - 2))
@@ -83,14 +89,23 @@ class JsonSerde(Serde):
         return attempt(self.to_bytes(value))
 
 
-def require_text_keys(schema: str) -> None:
-    """Refuse a schema with a map whose keys are not text, which Spark would write and could not read.
+def require_what_json_holds(schema: str) -> None:
+    """Refuse what is no schema, and a map whose keys are not text, or two fields of one name: they would not come back.
 
     Raises:
-        ValueError: it has such a map.
+        ValueError: it is none, or has these.
     """
+    if not isinstance(schema, str):
+        raise ValueError(f"Serdes.json takes a schema as text, such as 'name string, size int', not {schema!r}.")
     data_type = ddl.parsed(schema)
-    wrong = None if data_type is None else _map_without_text_keys(data_type)
+    if data_type is None and (wrong_type := ddl.mistake(schema)) is not None:
+        raise ValueError(f"Serdes.json({schema!r}): {wrong_type}")
+    if data_type is not None and (name := ddl.repeated_name(data_type)) is not None:
+        raise ValueError(
+            f"Serdes.json({schema!r}): two fields are called '{name}', and JSON keeps one value for each name. Give "
+            "each field a name of its own."
+        )
+    wrong = None if data_type is None else map_with_other_keys(data_type, T.StringType)
     if wrong is not None:
         of = T.MapType(T.StringType(), wrong.valueType).simpleString()
         raise ValueError(
@@ -99,20 +114,23 @@ def require_text_keys(schema: str) -> None:
         )
 
 
-def _map_without_text_keys(data_type: T.DataType) -> T.MapType | None:
+def map_with_other_keys(data_type: T.DataType, *keys: type[T.DataType]) -> T.MapType | None:
+    """Return a map within a type whose keys are of none of these types; None if there is none."""
     if isinstance(data_type, T.MapType):
-        is_text = isinstance(data_type.keyType, T.StringType)
-        return _map_without_text_keys(data_type.valueType) if is_text else data_type
+        return map_with_other_keys(data_type.valueType, *keys) if isinstance(data_type.keyType, keys) else data_type
     if isinstance(data_type, T.ArrayType):
-        return _map_without_text_keys(data_type.elementType)
+        return map_with_other_keys(data_type.elementType, *keys)
     inner = [field.dataType for field in data_type] if isinstance(data_type, T.StructType) else []
-    return next((found for each in inner if (found := _map_without_text_keys(each)) is not None), None)
+    return next((found for each in inner if (found := map_with_other_keys(each, *keys)) is not None), None)
 
 
 def _with_text_keys(data_type: T.DataType) -> T.DataType:
-    """Return a type as its JSON has it: a Column of maps by number, whose type nobody has named, is written by text."""
+    """Return a type as its JSON has it: a Column of maps by number or time, of a type that nobody has named, by text.
+
+    Spark would write a time as a number, which it could not read.
+    """
     if isinstance(data_type, T.MapType):
-        key = T.StringType() if isinstance(data_type.keyType, T.NumericType | T.BooleanType) else data_type.keyType
+        key = T.StringType() if isinstance(data_type.keyType, KEYS_AS_TEXT) else data_type.keyType
         return T.MapType(key, _with_text_keys(data_type.valueType), data_type.valueContainsNull)
     if isinstance(data_type, T.ArrayType):
         return T.ArrayType(_with_text_keys(data_type.elementType), data_type.containsNull)
@@ -179,4 +197,8 @@ def _as_it_is(value: Any) -> Any:
 def _parsed(schema: str) -> T.DataType:
     if TaskContext.get() is None:  # a worker has no session, and must not start one
         spark_session()  # the parser is Spark's: a program may begin with a schema
-    return T.DataType.fromDDL(schema)
+    try:
+        return T.DataType.fromDDL(schema)
+    except ParseException as refused:
+        said = str(refused).strip().split("\n")[0].split(" SQLSTATE")[0]
+        raise ValueError(f"Serdes.json({schema!r}): Spark cannot read the schema: {said} {ddl.TYPES}") from None

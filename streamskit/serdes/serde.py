@@ -188,9 +188,15 @@ def require_serde(serde: Any, where: str) -> None:
         where: the step or store, and which of its serdes.
 
     Raises:
-        TopologyError: it is not a serde.
+        TopologyError: it is not a serde, or its `data_type` is no type of Spark.
     """
     if isinstance(serde, Serde):
+        declared = type(serde).data_type  # not the object's own: a schema's needs a Spark session
+        if not (isinstance(declared, T.DataType) or hasattr(declared, "__get__")):
+            raise TopologyError(
+                f"{where}: the data_type of {serde} is {_short(repr(declared))}, and has to be a type of Spark, such "
+                "as StringType() or DataType.fromDDL('name string, size int'), both of pyspark.sql.types."
+            )
         return
     if isinstance(serde, type) and issubclass(serde, Serde):
         raise TopologyError(f"{where} is the class {serde.__name__}; give an object of it: {serde.__name__}().")

@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from streamskit.serdes import Serde
 from streamskit.state.stores import KeyValue
@@ -61,6 +61,18 @@ class ReadOnlyStore(ABC, Generic[Selection]):
     @abstractmethod
     def _pairs(self, selection: Selection) -> list[KeyValue]:
         """Return the selected rows."""
+
+    if not TYPE_CHECKING:  # a type checker is to go on refusing what there is not
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain that a store of this kind does not have what a program asks it for."""
+            if name.startswith("_") or not {"name", "kind"} <= self.__dict__.keys():
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            kinds = [each for each in type(self).__mro__ if each.__module__ == __name__]
+            has = sorted({each for kind in kinds for each in vars(kind) if not each.startswith("_")})
+            raise AttributeError(
+                f"Store '{self.name}' is a {self.kind} store, which has no '{name}'; it has: {', '.join(has)}."
+            )
 
     def _named(self, key: Any) -> Any:
         """Return a key, unless it is None."""

@@ -17,6 +17,7 @@ from streamskit.common.durations import Duration, to_milliseconds, whole_millise
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.environment.spark_processes import is_local
+from streamskit.execution.record_columns import LARGEST_TIME
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
@@ -27,7 +28,7 @@ from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.global_records import GlobalRecords
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.query import query_options
-from streamskit.runtime.topics import changelogs, global_tables, local_stores, side_effects
+from streamskit.runtime.topics import ApplicationTopics, changelogs, global_tables, local_stores, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
@@ -139,9 +140,10 @@ class TopologyTestDriver:
         self._global_records = GlobalRecords(topology, self._plans, config.handlers)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
-        self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
-        self._queued = self._internal - {topic for plan_ in self._plans for topic in plan_.handovers.values()}
-        self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
+        self._own = frozenset(ApplicationTopics(config.application_id, self._plans).internal)
+        self._internal = {topic for topic in self._written() if self._is_read(topic)}
+        self._handovers = {topic for plan_ in self._plans for topic in plan_.handovers.values()}
+        self._waiting = WaitingRecords(self._plans, outside=self._global_topics)
         self._dropped: Counter[str] = Counter()
         self._stores = local_stores(topology)
         self._filled = {
@@ -188,12 +190,16 @@ class TopologyTestDriver:
         """Return an output topic for a topic that the topology writes; by default with the sink's own serdes.
 
         Raises:
-            TopologyError: the topology does not write that topic.
+            TopologyError: the topology does not write that topic, or only records name it, and the sinks that may write
+                it have different serdes.
         """
         sinks = {self._name(sink): sink for sink in self.topology.sinks if isinstance(sink.topic, str)}
         dynamic = [sink for sink in self.topology.sinks if not isinstance(sink.topic, str)]
         stores = {topic: self.topology.store(store) for topic, store in self._changelogs.items()}
-        written = sinks.get(name) or stores.get(name) or next(iter(dynamic), None)
+        written = sinks.get(name) or stores.get(name)
+        if written is None and dynamic:
+            _check_serdes(name, dynamic, [title for title, given in (("key", key), ("value", value)) if given is None])
+            written = dynamic[0]
         if written is not None:
             return TestOutputTopic(self, name, key or written.key, value or written.value)
         raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
@@ -315,7 +321,7 @@ class TopologyTestDriver:
         """Pass records of a topic to everything that reads it."""
         self._fill_global(topic, batch)
         for query in self._queries:
-            if not query.plan.reads(topic):
+            if not self._reads(query.plan, topic):
                 continue
             # Spark's own aggregations fold what a micro-batch brings, as only a cache should.
             alone = query.plan.native is not None and (topic in self._internal or not query.plan.options.cache)
@@ -368,6 +374,14 @@ class TopologyTestDriver:
         """Return the real name of a sink's topic."""
         return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.node_names), str(sink.topic))
 
+    def _is_read(self, topic: str) -> bool:
+        """Return whether a topic's records are read: by a query, or into a global table or store."""
+        return topic in self._global_topics or any(self._reads(plan_, topic) for plan_ in self._plans)
+
+    def _reads(self, plan_: Plan, topic: str) -> bool:
+        """Return whether a query reads a topic; the application's own match no pattern, as when it runs live."""
+        return topic in plan_.topics if topic in self._own else plan_.reads(topic)
+
     def _written(self) -> set[str]:
         """Return the topics that queries write, as far as they are named."""
         return set[str]().union(*(plan_.named_topics.union(plan_.handovers.values()) for plan_ in self._plans))
@@ -404,7 +418,8 @@ class TopologyTestDriver:
             except Exception as failure:
                 raise explain_call(failure, call) from failure
             return
-        if record.topic in self._queued:
+        if record.topic not in self._handovers and self._is_read(record.topic):
+            self._internal.add(record.topic)  # the name of a topic may be known from a record only
             self._waiting.extend([record])
         self._keep(record)
 
@@ -422,6 +437,18 @@ def _stays_failed(failure: StreamsError) -> StreamsError:
         "driver for what comes next, or give it a handler that leaves such records out and goes on, as in "
         f"TopologyTestDriver(topology, processing_handler=LogAndContinue()). The earlier failure: {failure}"
     )
+
+
+def _check_serdes(topic: str, sinks: list[Sink], titles: list[str]) -> None:
+    """Check that sinks which may all write a topic have the same serdes for its keys, its values or both."""
+    for title in titles:
+        serdes = {str(getattr(sink, title)): f"{sink.name} ({sink.call_site})" for sink in reversed(sinks)}
+        if len(serdes) > 1:
+            found = ", ".join(f"{serde} of {sink}" for serde, sink in reversed(serdes.items()))
+            raise TopologyError(
+                f"Records choose the topic '{topic}', and the sinks that may write it have different serdes for its "
+                f"{title}s: {found}. Say which: create_output_topic('{topic}', {title}=...)."
+            )
 
 
 def _global_topics(topology: Topology) -> set[str]:
@@ -443,6 +470,10 @@ def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[Glob
 def _is_readable(node: Node, record: Raw) -> bool:
     """Return whether a record of a global table can be read; one that cannot is no failure in a test driver."""
     return can_be_read(record.key, record.value, node.key, node.value)
+
+
+LENGTHS = range(2, 6)
+"""How many arguments of `TestInputTopic.pipe_input` a record may give."""
 
 
 class TestInputTopic:
@@ -471,8 +502,8 @@ class TestInputTopic:
             partition: which partition of the topic it goes to; the key decides (by murmur2) if none is given.
 
         Raises:
-            StreamsError: a node failed on the record, the timestamp is no int, the headers are not such pairs, or the
-                topic has no such partition.
+            StreamsError: a node failed on the record, the timestamp is no int or too large for milliseconds, the
+                headers are not such pairs, or the topic has no such partition.
         """
         self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
 
@@ -482,9 +513,11 @@ class TestInputTopic:
         A record cache is flushed after the last record, as an application's is when it commits.
 
         Raises:
-            StreamsError: as in `pipe_input`, or a record is no tuple; then none is sent.
+            StreamsError: as in `pipe_input`, or a record is no tuple of two to five arguments; then none is sent.
         """
-        if wrong := [record for record in records if not isinstance(record, tuple | list)]:
+        if wrong := [
+            record for record in records if not isinstance(record, tuple | list) or len(record) not in LENGTHS
+        ]:
             raise StreamsError(f"{wrong[0]!r} is no record: give tuples such as (key, value, timestamp).")
         self._driver._pipe([self._raw(*record) for record in records])
 
@@ -508,6 +541,8 @@ def _whole(timestamp: Any) -> int:
         raise StreamsError(
             f"A record cannot have the timestamp {timestamp!r}: give it whole milliseconds since 1970, an int."
         )
+    if whole > LARGEST_TIME:
+        raise StreamsError(f"A record has the timestamp {whole}, which is no time: give it milliseconds since 1970.")
     return whole
 
 

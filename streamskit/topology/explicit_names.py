@@ -7,8 +7,9 @@ from streamskit.common.errors import TopologyError
 from streamskit.topology.nodes import Sink, of_kind
 from streamskit.topology.topology import Topology
 
-MADE_UP = re.compile(r"(K(STREAM|TABLE)-.*|(.*-)?STATE-STORE)-[0-9]{10}(-.*)?")
-"""The pattern of the names that `InternalNameProvider` generates."""
+MADE_UP = re.compile(r"(?!KTABLE-FK-JOIN-SUBSCRIPTION-)(K(STREAM|TABLE)-.*|(.*-)?STATE-STORE)-[0-9]{10}(-.*)?")
+"""The pattern of the names that `InternalNameProvider` generates, without those of a foreign-key join's subscriptions,
+which Kafka Streams accepts."""
 
 
 def check_names_are_explicit(topology: Topology) -> None:
@@ -32,7 +33,7 @@ def check_names_are_explicit(topology: Topology) -> None:
         raise TopologyError(
             "ensure_explicit_internal_resource_naming is set, and these have no name of yours: "
             f"{_listed(found.items())}. Name stores with materialized='a-name' (of a join with name='a-name'), and "
-            "repartition topics with name='a-name' of group_by, group_by_key, repartition or the join."
+            "repartition topics with name='a-name' of group_by, group_by_key, repartition, to_table or the join."
         )
 
 

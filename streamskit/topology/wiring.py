@@ -97,8 +97,7 @@ class Wiring:
             processor: a subclass of `Processor`, or a function that makes a new one each time.
             key: the serde of the topic's keys; text when not given.
             value: the serde of the topic's values; text when not given.
-            timestamps: where a record's time comes from, as in `StreamsBuilder.stream`; the record's own timestamp when
-                not given.
+            timestamps: taken, but not used: a record has its own time, as in Kafka Streams.
 
         Raises:
             TopologyError: a name or the topic is taken, the store has a changelog, or `processor` does not make a new
@@ -142,8 +141,8 @@ class Wiring:
             value: the serde of the values, likewise.
 
         Raises:
-            TopologyError: the name is taken, a parent does not exist, `processor` does not make a new `Processor`
-                each time it is called, or it brings a store whose name is taken.
+            TopologyError: the name is taken, a parent does not exist or is named twice, `processor` does not make a
+                new `Processor` each time it is called, or it brings a store whose name is taken.
 
         Mirrors `Topology#addProcessor`.
         """
@@ -181,13 +180,13 @@ class Wiring:
                 chooses each record's partitions; Kafka's default partitioner when not given.
 
         Raises:
-            TopologyError: the name is taken, no topic can have the topic's name, a parent does not exist, or the
-                partitioner takes other arguments.
+            TopologyError: the name is taken, no topic can have the topic's name, a parent does not exist or is named
+                twice, or the partitioner takes other arguments.
 
         Mirrors `Topology#addSink`.
         """
         step = f"add_sink('{name}') at {call_site()}"
-        if isinstance(topic, str):
+        if not callable(topic):
             check_topic(topic, step)
         first = self._parents(parents, step)
         partition = check_partitioner(partitioner, step)
@@ -253,6 +252,11 @@ class Wiring:
             if parent not in self.nodes or self.nodes[parent].kind == "Sink":
                 known = ", ".join(name for name, node in self.nodes.items() if node.kind != "Sink") or "none"
                 raise TopologyError(f"{step}: there is no node '{parent}' to feed it; there are: {known}.")
+            if parents.count(parent) > 1:
+                raise TopologyError(
+                    f"{step}: '{parent}' is to feed it twice. Kafka Streams would pass on each of its records twice, "
+                    "which is not done here: name it once."
+                )
         return self.nodes[parents[0]]
 
     def _add(self, node: Node, step: str) -> Self:

@@ -58,13 +58,13 @@ def why_stopped(streams: KafkaStreams) -> str:
 
 def topics_of(node: Node, application_id: str) -> list[str]:
     """Return the real names of the topics that a node reads or writes, as far as the topology names them."""
-    names: tuple[str, ...] = ()
     if isinstance(node, Source):
         names = node.topics
     elif isinstance(node, Sink) and isinstance(node.topic, str):
         names = (node.topic,)
-    is_internal = isinstance(node, Source | Sink) and node.internal
-    return [f"{application_id}-{name}" if is_internal else name for name in names]
+    else:
+        return []
+    return [f"{application_id}-{name}" if node.internal else name for name in names]
 
 
 def changelogs_of(node: Node, application_id: str) -> list[str]:

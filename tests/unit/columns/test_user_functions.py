@@ -50,6 +50,13 @@ def test_a_function_of_the_value_or_of_key_and_value_makes_a_typed_column(
         (lambda v: v.price > 0 and v.size > 0, r"& \| ~"),
         (lambda v: 1 if v.price > 0 else 2, r"F\.when"),
         (lambda v: f"{v.symbol}!", r"f-string cannot hold the Column v\.symbol.*F\.concat"),
+        (lambda v: print(v.symbol), r"print\(v\.symbol\) and str\(v\.symbol\) have nothing to show.*stream\.peek\("),
+        (lambda v: max(v.size, 3), r"F\.greatest\(a, b\), F\.least\(a, b\) for max, min"),
+        (lambda v: round(v.price), r"round\(\) is Python's, .* write F\.round\(\.\.\.\)"),
+        (lambda v: abs(v.price / 7), r"abs\(\) is Python's, .* write F\.abs\(\.\.\.\)"),
+        (lambda v: v.size + " kr", r"the text ' kr' stands where a value of type bigint is due, .*F\.concat\("),
+        (lambda v: F.lit("no. ") + v.price * 2, r"the text 'no\. ' stands where a value of type double is due"),
+        (lambda v: v.price > "much", r"the text 'much' stands where .* write the other one without quotes"),
         (lambda v: len(v.symbol), r"F\.length\(v\.symbol\)"),
         (lambda v: float(v.size), r"v\.size\.cast\('double'\)"),
         (lambda v: "A" in v.symbol, r"isin"),
@@ -64,6 +71,31 @@ def test_a_mistake_is_named_with_its_operator_and_the_way_to_write_it_right(
 ) -> None:
     with pytest.raises(TopologyError, match=rf"map_values \(KSTREAM-MAPVALUES-0000000001\) at \S+ line \d+: .*{told}"):
         trades.map_values(function)
+
+
+@pytest.mark.parametrize("function", [lambda v: v.colour, lambda v: v["colour"]])
+def test_a_field_of_a_topic_that_was_read_as_text_says_where_fields_are_declared(function: Callable[..., Any]) -> None:
+    told = r"v is a string and has no .*'colour'\. For a value with fields .*: value=Serdes\.json\('colour string'\)"
+    with pytest.raises(TopologyError, match=told):
+        StreamsBuilder().stream("in").filter(function)
+
+
+def test_one_column_where_a_pair_is_due_is_called_a_column(trades: KStream) -> None:
+    with pytest.raises(TopologyError, match="the function returned one Column, but must return two Columns"):
+        trades.map(lambda k, v: v.symbol)
+
+
+def test_text_that_says_a_number_or_a_time_is_one_as_in_spark() -> None:
+    rows = StreamsBuilder().stream("in", value=Serdes.json("at timestamp, name string, size int"))
+    made = rows.map_values(lambda v: F.struct((v.size + "5").alias("a"), (v.at - "2026-01-01").alias("b")))
+    assert made._node.value.data_type.simpleString() == "struct<a:bigint,b:interval day to second>"
+    assert rows.map_values(lambda v: v.size + v.name)._node.value.data_type.simpleString() == "bigint"
+
+
+def test_a_field_whose_name_begins_with_an_underscore_is_an_attribute_like_any_other() -> None:
+    rows = StreamsBuilder().stream("in", value=Serdes.json("_id long, `__v` int, inner struct<_x: string>"))
+    made = rows.map_values(lambda v: F.struct(v._id, v.__v, v.inner._x))
+    assert made._node.value.data_type.simpleString() == "struct<_id:bigint,__v:int,_x:string>"
 
 
 def test_a_filter_that_says_neither_true_nor_false_is_refused(trades: KStream) -> None:

@@ -95,6 +95,14 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
     ),
     "a merge of other values": (lambda b: stream(b).merge(b.stream("b")), "merge .*the value here is symbol string"),
     "a merge with a table": (lambda b: stream(b).merge(table(b)), "only a stream can be merged in, not a KTable"),
+    "a chain that returns no stream": (
+        lambda b: stream(b).split("x-").branch(lambda v: v.price > 0, "hi", chain=lambda branch: 5),
+        r"branch \(x-hi\) at test_dsl_mistakes\.py line \d+: chain= returned 5\. Return the stream",
+    ),
+    "a chain that returns several streams": (
+        lambda b: stream(b).split().default_branch(chain=lambda branch: [branch]),
+        "chain= returned .*Return the stream",
+    ),
     "a branch that makes no truth": (lambda b: stream(b).split().branch(lambda v: v.symbol), "branch .*true or false"),
     "a name that cannot be part of a topic": (
         lambda b: stream(b).filter(lambda v: v.price > 0, name="my filter"),
@@ -213,6 +221,26 @@ AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {
         r"cannot run with EmitStrategy\.on_window_close\(\)",
     ),
     "windows of joins": (lambda b: grouped(b).windowed_by(JOIN), "give TimeWindows.*JoinWindows are for joins"),
+    "two fields of one name": (
+        lambda b: b.stream("in").map_values(lambda v: F.array(F.struct(v.alias("a"), F.upper(v).alias("a")))),
+        r"map_values \(.*two fields called 'a', of which one would be lost: give each a name of its own",
+    ),
+    "two fields of one name in a key": (
+        lambda b: b.stream("in").map(lambda v: (F.struct(v.alias("a"), v.alias("a")), v)),
+        "two fields called 'a'",
+    ),
+    "two fields of one name in a value of several": (
+        lambda b: b.stream("in").flat_map(lambda v: F.array(F.struct(v, F.struct(v.alias("a"), v.alias("a"))))),
+        "two fields called 'a'",
+    ),
+    "a map by structs": (
+        lambda b: b.stream("in").map_values(lambda v: F.create_map(F.struct(v), v)),
+        r"a map with keys of type struct<.*>, which JSON cannot hold: make them text, F\.to_json\(key\)",
+    ),
+    "sliding windows without a length": (
+        lambda b: grouped(b).windowed_by(SlidingWindows.of_time_difference_with_no_grace(0)),
+        r"begin and end at the same time, .* refuses at the first record. Give 1 ms or more",
+    ),
     "a text for windows": (lambda b: grouped(b).windowed_by("5 seconds"), "not '5 seconds'"),
     "a text for an emit strategy": (
         lambda b: grouped(b).windowed_by(TUMBLING).emit_strategy("on close"),
@@ -353,5 +381,15 @@ def test_a_mistake_in_a_table_is_told(mistake: str) -> None:
 
 
 def test_a_final_result_cannot_be_sent_early() -> None:
-    with pytest.raises(ValueError, match="promises one final result"):
-        Suppressed.until_window_closes(BufferConfig.max_records(2).emit_early_when_full())
+    for early in (BufferConfig.max_records(2).emit_early_when_full(), BufferConfig.max_bytes(2)):
+        with pytest.raises(ValueError, match=r"promises one final result.*add \.shut_down_when_full\(\)"):
+            Suppressed.until_window_closes(early)
+    strict = BufferConfig.max_bytes(2).shut_down_when_full().with_max_records(3)
+    assert Suppressed.until_window_closes(strict).buffer == BufferConfig(records=3, bytes=2, emit_early=False)
+
+
+def test_a_buffer_with_a_limit_emits_early_unless_it_is_told_to_stop() -> None:
+    bare, unlimited = BufferConfig.max_records(2), BufferConfig.unbounded()
+    assert bare == bare.emit_early_when_full() != bare.shut_down_when_full()
+    assert bare.with_max_bytes(9) == BufferConfig.max_bytes(9).with_max_records(2)
+    assert unlimited.with_max_records(2) == bare.shut_down_when_full()

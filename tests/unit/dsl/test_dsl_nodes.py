@@ -137,6 +137,32 @@ def test_the_sides_of_a_cogroup_share_a_store(builder: StreamsBuilder) -> None:
     assert len(topology.sub_topologies()) == 1
 
 
+def test_a_cogroup_adds_to_itself_and_to_the_windowed_one_that_was_made_of_it(builder: StreamsBuilder) -> None:
+    one, two = builder.stream("a").group_by_key(), builder.stream("b").group_by_key()
+    both = one.cogroup(lambda k, v, n: n + 1)
+    windowed = both.windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
+    assert both.cogroup(two, lambda k, v, n: n + 2) is both
+    windowed.aggregate(lambda: 0, "n", value=Serdes.long())
+    assert [node.side for node in nodes(builder.build(), CogroupAggregate)] == [0, 1]
+
+
+def test_all_aggregations_of_a_cogroup_share_one_repartition_topic(builder: StreamsBuilder) -> None:
+    rekeyed = builder.stream("in").select_key(lambda v: v).group_by_key()
+    both = rekeyed.cogroup(lambda k, v, n: n + 1)
+    both.aggregate(lambda: 0, "one", value=Serdes.long())
+    both.windowed_by(TimeWindows.of_size_with_no_grace("5 seconds")).aggregate(lambda: 0, "two", value=Serdes.long())
+    rekeyed.cogroup(lambda k, v, n: n + 1).aggregate(lambda: 0, "three", value=Serdes.long())
+    assert [sink.topic for sink in builder.build().sinks] == ["one-repartition", "three-repartition"]
+
+
+def test_stores_of_one_hash_bucket_are_described_in_the_order_in_which_kafka_streams_connects_them(
+    builder: StreamsBuilder,
+) -> None:
+    stream, windows = builder.stream("in"), JoinWindows.of_time_difference_with_no_grace(5)
+    stream.outer_join(stream, concat, windows, name="both", store_name="os")
+    assert "(stores: [os-outer-other-join-store, os-outer-shared-join-store])" in builder.build().describe()
+
+
 # ---- topics of the application's own ---------------------------------------------------------------------------------
 
 

@@ -184,9 +184,7 @@ def test_a_taken_port_says_what_jupyterlab_will_do(monkeypatch: pytest.MonkeyPat
 
 def test_the_port_of_the_jupyterlab_that_runs_the_notebook_is_no_warning(server: int) -> None:
     kernel = (
-        "from streamskit.environment import doctor\n"
-        f"doctor.JUPYTER_PORT = {server}\n"
-        "print(*doctor._ports(), sep='|')"
+        f"from streamskit.environment import doctor\ndoctor.JUPYTER_PORT = {server}\nprint(*doctor._ports(), sep='|')"
     )
     said = subprocess.run([sys.executable, "-c", kernel], capture_output=True, text=True, timeout=60, check=True).stdout
     assert said == f"ok|Ports of 127.0.0.1 can be opened; {server} is that of the JupyterLab you are in.|\n"

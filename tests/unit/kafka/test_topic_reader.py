@@ -236,7 +236,7 @@ def test_a_reader_that_was_stopped_says_so_to_those_who_wait(letters: Letters) -
     letters.reader.start(["in"])
     letters.wait(3)
     threading.Timer(0.1, letters.reader.stop).start()
-    with pytest.raises(StreamsError, match="The letters are 1 records behind, and stopped"):
+    with pytest.raises(StreamsError, match="The letters are 1 record behind, and stopped"):
         letters.wait(4)
 
 

@@ -1,6 +1,7 @@
 """JSON of a Spark schema: Python writes only what the schema's readers read, and numbers without digits are words."""
 
 import math
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -149,6 +150,34 @@ def test_a_map_that_columns_make_by_number_can_be_looked_up_behind_a_topic(key: 
         assert [each.value for each in driver.create_output_topic("out").read_records_to_list()] == ["seven", None]
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("date", "2024-01-02"),
+        ("timestamp", "2024-01-02 03:04:05.678"),
+        ("timestamp_ntz", "2024-01-02 03:04:05.678901"),
+    ],
+)
+def test_a_map_that_columns_make_by_time_has_times_as_keys_and_can_be_looked_up_behind_a_topic(
+    key: str, text: str
+) -> None:
+    builder = StreamsBuilder()
+    by_time = builder.stream("in").map_values(lambda v: F.struct(F.create_map(F.lit(text).cast(key), v).alias("of")))
+    by_time.to_table("rows")
+    by_time.repartition().map_values(lambda v: F.element_at(v["of"], F.lit(text).cast(key))).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("k", "seven")
+        assert [each.value for each in driver.create_output_topic("out").read_records_to_list()] == ["seven"]
+        assert list(driver.state_store("rows").all()) == [("k", {"of": {text: "seven"}})]
+
+
+@pytest.mark.parametrize("schema", ["a int, a int", "x array<struct<b int, a int, b string>>"])
+def test_two_fields_of_one_name_are_refused(schema: str) -> None:
+    with pytest.raises(ValueError, match=r"Serdes\.json\(.*: two fields are called '[ab]', and JSON keeps one value"):
+        Serdes.json(schema)
+
+
 @pytest.mark.parametrize(
     ("schema", "value", "key"),
     [
@@ -204,6 +233,46 @@ def test_schemas_as_people_write_them_are_read_as_spark_reads_them(text: str) ->
 @pytest.mark.parametrize("text", ["interval day to second", "a variant", "a int,", "a", "", "array<int", "a int b"])
 def test_what_only_sparks_parser_knows_or_refuses_is_left_to_it(text: str) -> None:
     assert ddl.parsed(text) is None
+
+
+SLIPS = {
+    "id int, colour strng": "'strng' is no type. Did you mean 'string'? Types are string, int, ",
+    "id int colour string": "There is no comma before 'colour'. ",
+    "id int, colour": "The field 'colour' has no type. ",
+    "array<strng>": "'strng' is no type. Did you mean 'string'? ",
+    "tags list<string>": "'list' is no type. Did you mean 'array<type>'? ",
+    "{id: int}": "'{' is no name of a field. ",
+    "map<string,int": "'>' is missing. ",
+    "a int,": "Something is missing at the end. ",
+    "price decimal(ten)": "A decimal has numbers, such as decimal(10,2), not 'ten'. ",
+}
+
+
+@pytest.mark.parametrize("schema", SLIPS)
+def test_a_slip_in_a_schema_is_told_where_it_is_written_and_without_spark(schema: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"Serdes.json({schema!r}): {SLIPS[schema]}")):
+        Serdes.json(schema)
+
+
+def test_a_schema_is_text() -> None:
+    with pytest.raises(ValueError, match=r"Serdes.json takes a schema as text, such as .*, not \{'id': 'int'\}\."):
+        Serdes.json({"id": "int"})  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    "schema", ["a char(5)", "a interval day to second, b int", "time timestamp, a variant", "a int /* of it */, b time"]
+)
+def test_types_that_only_sparks_parser_knows_are_left_to_it(schema: str) -> None:
+    assert Serdes.json(schema).data_type == T.DataType.fromDDL(schema)
+
+
+@pytest.mark.spark
+def test_a_schema_that_spark_refuses_is_told_in_a_sentence() -> None:
+    serde = Serdes.json("unit-price double")
+    with pytest.raises(ValueError, match=r"Serdes\.json\('unit-price double'\): Spark cannot .* must be back quoted"):
+        serde.data_type  # noqa: B018
 
 
 MONEY = Serdes.json("price decimal(38,2), rate double, parts array<decimal(5,2)>, by map<string,decimal(3,0)>")

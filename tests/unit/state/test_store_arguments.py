@@ -45,3 +45,12 @@ def test_the_sessions_of_no_key_are_refused_and_not_those_of_all(method: str) ->
 def test_what_is_no_time_is_a_sentence(time: Any) -> None:
     with pytest.raises(ValueError, match="is no time: give milliseconds since 1970, or a datetime"):
         visits().find_sessions("ann", time, 1000)
+
+
+def test_a_method_of_another_kind_of_store_is_answered_with_those_that_there_are() -> None:
+    told = "Store 'visits' is a session store, which has no 'get'; it has: all, .*fetch, .*find_sessions, "
+    with pytest.raises(AttributeError, match=told):
+        visits().get("ann")  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"is a key-value store, .* 'fetch'; it has: all, .*get, .*reverse_range"):
+        counts().with_timestamps().fetch("a", 0)  # type: ignore[attr-defined]
+    assert not hasattr(counts(), "fetch")

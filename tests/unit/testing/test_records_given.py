@@ -95,6 +95,14 @@ def test_what_is_no_time_or_no_headers_is_refused_before_it_is_sent(passing: Top
         assert driver.create_output_topic("out").read_record() == ("k", "v", 7, (("a", b"1"),))
 
 
+def test_a_time_in_nanoseconds_is_refused(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        for time in (1_700_000_000_000_000_000, 2**63):
+            with pytest.raises(StreamsError, match=f"timestamp {time}, which is no time: give it milliseconds since"):
+                driver.create_input_topic("in").pipe_input("k", "v", time)
+        assert driver.create_output_topic("out").is_empty()
+
+
 def test_a_time_before_1970_is_left_to_the_timestamp_extractor(passing: Topology) -> None:
     with TopologyTestDriver(passing) as driver:
         driver.create_input_topic("in").pipe_input("k", "v", -1)
@@ -105,7 +113,7 @@ def test_a_time_before_1970_is_left_to_the_timestamp_extractor(passing: Topology
 def test_many_records_are_tuples_and_of_a_list_with_another_none_is_sent(passing: Topology) -> None:
     with TopologyTestDriver(passing) as driver:
         topic, wrong = driver.create_input_topic("in"), Serdes.string()
-        for no_record in ("kv", {"key": "k", "value": "v"}, wrong):
+        for no_record in ("kv", {"key": "k", "value": "v"}, wrong, ("k",), ("k", "v", 1, (), 0, 9)):
             with pytest.raises(StreamsError, match=r"is no record: give tuples such as \(key, value, timestamp\)"):
                 topic.pipe_records([("k", "v", 1), no_record])  # type: ignore[list-item]
         assert driver.create_output_topic("out").is_empty()

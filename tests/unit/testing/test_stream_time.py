@@ -12,6 +12,7 @@ from streamskit import (
     PunctuationType,
     Record,
     Serdes,
+    Stores,
     StreamsBuilder,
     TimestampExtractor,
     TimeWindows,
@@ -150,3 +151,29 @@ def test_a_global_table_that_nothing_joins_does_not_move_stream_time() -> None:
         assert told(driver) == []
         driver.create_input_topic("other").pipe_input("b", "z", 230)
         assert told(driver) == [("tick", "230", 230)]
+
+
+class Times(Processor):
+    """Keeps the time of the last record of each key."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("times").put(record.key, record.timestamp)
+
+
+class Asking(Processor):
+    """Tells what time is kept for a record's key."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(f"{self.context.state_store('times').get(record.key)}"))
+
+
+def test_a_record_of_a_global_store_keeps_its_own_time_whatever_an_extractor_would_say() -> None:
+    times = Stores.in_memory_key_value_store("times", Serdes.string(), Serdes.long())
+    builder = StreamsBuilder().add_global_store(times, "codes", Times, value=EVENT, timestamps=lambda v: v.ts)
+    builder.stream("in").process(Asking, value=Serdes.string()).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        codes = driver.create_input_topic("codes", value=EVENT)
+        codes.pipe_input("a", {"ts": 7}, 500)
+        codes.pipe_input("b", {"ts": -1}, 600)
+        driver.create_input_topic("in").pipe_records([("a", "", 1), ("b", "", 2)])
+        assert told(driver) == [("a", "500", 1), ("b", "600", 2)]

@@ -62,6 +62,24 @@ def test_names_of_ones_own_are_accepted_and_so_are_those_of_steps() -> None:
     assert builder.build(STRICT).stores.keys() == {"counts"}
 
 
+def test_what_a_foreign_key_join_keeps_for_itself_needs_no_name() -> None:
+    builder = StreamsBuilder()
+    left, right = (builder.table(name, materialized=name) for name in ("left", "right"))
+    left.join(right, lambda one, other: other, foreign_key=lambda v: v, materialized="joined")
+    assert "joined" in builder.build(STRICT).stores
+
+
+def test_the_repartition_topic_of_a_table_made_of_a_stream_is_named_with_the_step() -> None:
+    def rekeyed(**names: str) -> Topology:
+        builder = StreamsBuilder()
+        builder.stream("in").select_key(lambda v: v).to_table("rows", **names).to_stream().to("out")
+        return builder.build(STRICT)
+
+    with pytest.raises(TopologyError, match=r"KSTREAM-TOTABLE-0000000002-repartition.*name='a-name' of .*, to_table"):
+        rekeyed()
+    assert "rows" in rekeyed(name="made").stores
+
+
 def test_a_global_store_is_filled_by_a_processor_of_its_own_in_a_sub_topology_of_its_own() -> None:
     names = Stores.persistent_key_value_store("names", Serdes.string(), Serdes.string())
     wired = Topology().add_global_store(names.with_logging(False), "source", "names-in", "fill", Pass)
