@@ -94,9 +94,11 @@ class SuppressOperator(Operator):
             for unit, limit in (("records", self.max_records), ("bytes", self.max_bytes))
             if limit is not None
         ]
+        other = "let windows close sooner: a shorter grace"
+        if self.time_limit is not None:
+            other = "let it pass its oldest updates on: emit_early_when_full()"
         return (
-            f"{self.name}: the buffer of suppress() is full, with {' and '.join(limits)}. "
-            "Let it hold more, or let it pass its oldest updates on: emit_early_when_full()."
+            f"{self.name}: the buffer of suppress() is full, with {' and '.join(limits)}. Let it hold more, or {other}."
         )
 
 

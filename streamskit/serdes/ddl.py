@@ -25,7 +25,8 @@ SINGLE: dict[str, T.DataType] = {
 DECIMALS = ("decimal", "dec", "numeric")
 
 SPARKS_OWN = (
-    "interval", "char", "character", "varchar", "collate", "variant", "without", "time", "geometry", "geography",
+    "interval", "char", "character", "varchar", "collate", "variant", "with", "without", "time",
+    "geometry", "geography",
 )  # fmt: skip
 """Words of types that only Spark's own parser knows."""
 

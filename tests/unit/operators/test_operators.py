@@ -215,6 +215,15 @@ def test_a_full_suppress_buffer_says_how_to_go_on() -> None:
         task.give(0, 0, record(b"b", b"x", 2))
 
 
+def test_a_full_buffer_of_final_results_is_not_told_to_emit_them_early() -> None:
+    windows = TimeWindows.of_size_and_grace("10 ms", "1 hour")
+    task = Harness([SuppressOperator("final", windows, None, max_records=1)])
+    first, second = (b"a" + start.to_bytes(8, "big") + (start + 10).to_bytes(8, "big") for start in (0, 10))
+    task.give(0, 0, record(first, b"x", 1))
+    with pytest.raises(StreamsError, match=r"Let it hold more, or let windows close sooner: a shorter grace\."):
+        task.give(0, 0, record(second, b"x", 12))
+
+
 def test_a_suppress_buffer_counts_bytes_as_kafka_streams_does() -> None:
     task = Harness([SuppressOperator("held", None, 1000, max_bytes=2 * (8 + 1 + 3 + 20), emit_early=True)])
     assert not task.give(0, 0, record(b"a", b"abc", 1))
