@@ -142,7 +142,8 @@ def test_a_mission_that_waits_for_ever_is_stopped_taken_down_and_can_be_tried_ag
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def waits(site: Site) -> None:
-        while broker.names:
+        end = time.monotonic() + 60
+        while broker.names and time.monotonic() < end:
             time.sleep(0.01)
 
     monkeypatch.setattr(missions, "LONGEST", 0.5)

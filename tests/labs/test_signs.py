@@ -14,6 +14,7 @@ from streamskit.course.labs.asking import Answered, Ask
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, recognise
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
+from streamskit.course.labs.several_tasks import SPLIT
 from streamskit.course.labs.trial import Trial
 from streamskit.serdes.serde import SerdeError
 
@@ -119,4 +120,4 @@ def test_a_general_mistake_of_functions_is_told_by_their_answers(name: str) -> N
 
 
 def test_every_general_mistake_has_words() -> None:
-    assert WORDS.keys() == GENERAL.keys() | asking.GENERAL.keys()
+    assert WORDS.keys() == GENERAL.keys() | asking.GENERAL.keys() | {SPLIT}
