@@ -283,7 +283,7 @@ LAB = lab(
             "null value passed over": nulls_passed_over,
             "timestamp of the forwarded record": wrong_timestamps,
         },
-        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
+        errors={"has no store": "store not connected", "a record cannot be changed": "record changed in place"},
     ),
     pallets_by_hand=Runs(
         pallets,
@@ -292,7 +292,7 @@ LAB = lab(
             "forward to the wrong child": to_another_child,
         },
         errors={
-            "cannot assign to field": "record changed in place",
+            "a record cannot be changed": "record changed in place",
             "no step of that name comes next": "no child of that name",
         },
     ),
@@ -306,7 +306,7 @@ LAB = lab(
             "first report forgotten": first_call_missing,
             "timestamp of the forwarded record": wrong_timestamps,
         },
-        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
+        errors={"has no store": "store not connected", "a record cannot be changed": "record changed in place"},
     ),
     roll_call=Runs(
         told_by_wall_clock,
@@ -315,7 +315,7 @@ LAB = lab(
             "punctuation not cancelled": called_on_and_on,
             "timestamp of the forwarded record": wrong_timestamps,
         },
-        errors={"cannot assign to field": "record changed in place"},
+        errors={"a record cannot be changed": "record changed in place"},
     ),
     highest_reading=Runs(
         highest_readings,
@@ -330,7 +330,7 @@ LAB = lab(
             "last instead of highest": last_for_highest,
             "timestamp of the forwarded record": wrong_timestamps,
         },
-        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
+        errors={"has no store": "store not connected", "a record cannot be changed": "record changed in place"},
     ),
     last_seen=Runs(
         positions,
@@ -346,7 +346,7 @@ LAB = lab(
         },
         errors={
             "has no store": "store not connected",
-            "cannot assign to field": "record changed in place",
+            "a record cannot be changed": "record changed in place",
             "keeps a time beside each value": "value without its time",
         },
     ),
