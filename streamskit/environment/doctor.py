@@ -192,12 +192,12 @@ def _ports() -> tuple[Status, str, str]:
     except OSError as error:
         do = "Look for a firewall or a security tool that forbids programs to listen on 127.0.0.1."
         return "problem", f"No port of 127.0.0.1 can be opened ({error.strerror}).", do
+    if not _answers(f"127.0.0.1:{JUPYTER_PORT}"):
+        return "ok", f"Ports of 127.0.0.1 can be opened; {JUPYTER_PORT} is free for JupyterLab.", ""
     if any(JUPYTER_PORT in listened_ports(parent) for parent in psutil.Process().parents()):
         return "ok", f"Ports of 127.0.0.1 can be opened; {JUPYTER_PORT} is that of the JupyterLab you are in.", ""
-    if _answers(f"127.0.0.1:{JUPYTER_PORT}"):
-        do = "Nothing, or choose one: `make lab ARGS=--port=9999`."
-        return "warning", f"Port {JUPYTER_PORT} is taken; JupyterLab will use the next free one.", do
-    return "ok", f"Ports of 127.0.0.1 can be opened; {JUPYTER_PORT} is free for JupyterLab.", ""
+    do = "Nothing, or choose one: `make lab ARGS=--port=9999`."
+    return "warning", f"Port {JUPYTER_PORT} is taken; JupyterLab will use the next free one.", do
 
 
 def _docker() -> tuple[Status, str, str]:

@@ -115,8 +115,10 @@ class Tail(Ends):
         """
         try:
             # Before the ends: those of a topic that is made again in between are forgotten at the next look.
-            self._forget_former()
-            self.ends = self._offsets(self._partitions_of(self._topics), END)
+            there = self._identities()
+            self._forget_former(there)
+            partitions = [TopicPartition(topic, number) for topic in there for number in range(there[topic].partitions)]
+            self.ends = self._offsets(partitions, END)
             self._check_there()
             self._looks += 1
             self._read()
@@ -137,9 +139,9 @@ class Tail(Ends):
         firsts = [kept[0][1].offset for where, kept in self._kept.items() if kept and partition in (None, where[1])]
         return sum(firsts)
 
-    def _forget_former(self) -> None:
+    def _forget_former(self, there: Mapping[str, TopicIdentity]) -> None:
         """Forget what was read of topics that were deleted and made again since."""
-        for topic, found in self._identities().items():
+        for topic, found in there.items():
             if self._ids.setdefault(topic, found.id) != found.id:
                 self._ids[topic] = found.id
                 for where in [where for where in self._next if where.topic == topic]:

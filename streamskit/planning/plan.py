@@ -262,6 +262,12 @@ class Plan:
         """The topics its sinks write whose names do not depend on the records."""
         return {self.topic(sink) for sink in self.sinks if isinstance(sink.topic, str)}
 
+    @property
+    def outer_topics(self) -> list[str]:
+        """The topics of others that its sinks write, as far as their names do not depend on the records."""
+        outer = (self.topic(sink) for sink in self.sinks if isinstance(sink.topic, str) and not sink.internal)
+        return list(dict.fromkeys(outer))
+
     def changelog(self, store: Store) -> str:
         """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""
         return f"{self.application_id}-{store.name}-changelog"

@@ -232,7 +232,7 @@ class KafkaTopics:
 
     def _rules(self, plan: Plan) -> dict[str, TopicRules]:
         """Return the rules of the topics that the plan's sinks write to; they are read at each start of a query."""
-        topics = {sink.topic for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal}
+        topics = plan.outer_topics
         try:
             found = configs(self.config.connection, topics) if topics else {}
         except BrokerError:  # it has just gone away: it will refuse records itself when it is back

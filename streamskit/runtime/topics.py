@@ -177,8 +177,7 @@ class ApplicationTopics:
     @property
     def written(self) -> list[str]:
         """The topics of others that it writes, as far as their names are known in advance."""
-        sinks = [(plan, sink) for plan in self.plans for sink in plan.sinks if not sink.internal]
-        return list(dict.fromkeys(plan.topic(sink) for plan, sink in sinks if isinstance(sink.topic, str)))
+        return list(dict.fromkeys(topic for plan in self.plans for topic in plan.outer_topics))
 
     @property
     def streams(self) -> list[str]:
@@ -294,8 +293,7 @@ class ApplicationTopics:
     def _check_there(self, partitions: Mapping[str, int], brokers: ExternalBroker) -> None:
         own = set(self.internal)
         needed = [topic for plan in self.plans for topic in plan.topics if topic not in own]
-        needed += [sink.topic for plan in self.plans for sink in plan.sinks
-                   if isinstance(sink.topic, str) and not sink.internal]  # fmt: skip
+        needed += self.written
         needed += [topic for plan in self.plans for topic in plan.options.handlers.dead_letter_topics]
         if missing := [topic for topic in dict.fromkeys(needed) if topic not in partitions]:
             names = ", ".join(repr(topic) for topic in missing)

@@ -67,6 +67,5 @@ class WrittenTopics:
 
 def written(plan: Plan) -> list[str]:
     """Return the topics that a query writes and no query is to read, as far as their names are known in advance."""
-    outer = [plan.topic(sink) for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal]
     own = [*map(plan.changelog, plan.stores), *map(plan.calls_topic, plan.side_effects)]
-    return list(dict.fromkeys([*outer, *plan.options.handlers.dead_letter_topics, *own]))
+    return list(dict.fromkeys([*plan.outer_topics, *plan.options.handlers.dead_letter_topics, *own]))

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterator
 
 from pyspark.sql import types as T
 
@@ -99,13 +100,26 @@ def repeated_name(data_type: T.DataType) -> str | None:
     >>> repeated_name(parsed("a long, b array<struct<c:int,c:string>>"))
     'c'
     """
+    structs = (each.fieldNames() for each in within(data_type) if isinstance(each, T.StructType))
+    return next((name for names in structs for number, name in enumerate(names) if name in names[:number]), None)
+
+
+def within(data_type: T.DataType) -> Iterator[T.DataType]:
+    """Yield a type and all types in it, each before those in itself.
+
+    >>> [each.typeName() for each in within(parsed("map<string,array<int>>"))]
+    ['map', 'string', 'array', 'integer']
+    """
+    yield data_type
+    inner: list[T.DataType] = []
     if isinstance(data_type, T.StructType):
-        names = data_type.fieldNames()
-        twice = [name for number, name in enumerate(names) if name in names[:number]]
-        return next((each for each in (*twice, *(repeated_name(field.dataType) for field in data_type)) if each), None)
-    if isinstance(data_type, T.MapType):
-        return repeated_name(data_type.keyType) or repeated_name(data_type.valueType)
-    return repeated_name(data_type.elementType) if isinstance(data_type, T.ArrayType) else None
+        inner = [field.dataType for field in data_type]
+    elif isinstance(data_type, T.MapType):
+        inner = [data_type.keyType, data_type.valueType]
+    elif isinstance(data_type, T.ArrayType):
+        inner = [data_type.elementType]
+    for each in inner:
+        yield from within(each)
 
 
 def _name(name: str) -> str:

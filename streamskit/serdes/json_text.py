@@ -116,12 +116,8 @@ def require_what_json_holds(schema: str) -> None:
 
 def map_with_other_keys(data_type: T.DataType, *keys: type[T.DataType]) -> T.MapType | None:
     """Return a map within a type whose keys are of none of these types; None if there is none."""
-    if isinstance(data_type, T.MapType):
-        return map_with_other_keys(data_type.valueType, *keys) if isinstance(data_type.keyType, keys) else data_type
-    if isinstance(data_type, T.ArrayType):
-        return map_with_other_keys(data_type.elementType, *keys)
-    inner = [field.dataType for field in data_type] if isinstance(data_type, T.StructType) else []
-    return next((found for each in inner if (found := map_with_other_keys(each, *keys)) is not None), None)
+    maps = (each for each in ddl.within(data_type) if isinstance(each, T.MapType))
+    return next((each for each in maps if not isinstance(each.keyType, keys)), None)
 
 
 def _with_text_keys(data_type: T.DataType) -> T.DataType:

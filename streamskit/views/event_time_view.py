@@ -67,6 +67,12 @@ def tooltip(number: int, step: ReplayedRecord) -> str:
     )
 
 
+def none_came(snapshot: EventTimeSnapshot, between: str) -> str:
+    """Return the sentence for a view that has no record to draw; `between` stands between the names of its topics."""
+    which = " that can be read" if snapshot.steps else ""
+    return f"No record of {between.join(snapshot.seen.topics)}{which} has come since this view was made."
+
+
 def _cells(number: int, step: ReplayedRecord) -> list[str]:
     key = "null" if step.arrival.key is None else step.arrival.key
     stream_time = "none yet" if step.stream_time < 0 else time_of_day(step.stream_time)

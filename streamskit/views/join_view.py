@@ -10,7 +10,7 @@ from streamskit.testing import TopologyTestDriver
 from streamskit.topology.nodes.joins import JOIN_LABELS
 from streamskit.views.charts import COLOURS, MARKS, counted, empty
 from streamskit.views.event_time_axis import TOP, Axis, Look, cross, lane, mark
-from streamskit.views.event_time_view import EventTimeView, story, tooltip, where
+from streamskit.views.event_time_view import EventTimeView, none_came, story, tooltip, where
 from streamskit.views.html import time_of_day
 from streamskit.views.page import Page
 from streamskit.views.record_source import TimeOf, application_id
@@ -53,9 +53,7 @@ def chart(snapshot: JoinSnapshot) -> str:
     title = f"{JOIN_LABELS[snapshot.outer].capitalize()} in event time (UTC)"
     times = [step.arrival.timestamp for step in snapshot.steps if not step.arrival.refused]
     if not times:
-        which = " that can be read" if snapshot.steps else ""
-        nothing = f"No record of {' or '.join(snapshot.seen.topics)}{which} has come since this view was made."
-        return empty(title, nothing)
+        return empty(title, none_came(snapshot, " or "))
     reach = max(snapshot.windows.before_ms, snapshot.windows.after_ms)
     axis = Axis.of([*times, *(max(0, time - reach) for time in times), *(time + reach for time in times)])
     drawn = [lane(y, name) for name, y in zip(snapshot.names, (LEFT_LANE, RIGHT_LANE), strict=True)]
@@ -91,7 +89,7 @@ def last_step(snapshot: JoinSnapshot) -> str:
 def _windows(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:
     """Draw the windows of the last records: the left side's above, the right side's below."""
     for back, step in enumerate(reversed(snapshot.done[-WINDOWS:])):
-        for side in step.arrival.sides if not step.arrival.refused else ():
+        for side in step.arrival.reached:
             before, after = snapshot.windows.before_ms, snapshot.windows.after_ms
             before, after = (after, before) if side else (before, after)
             away = 14 + back * PITCH
@@ -119,7 +117,7 @@ def _records(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:
     for place, step in enumerate(snapshot.done):
         number = keys.index(step.arrival.key)
         shape, colour = MARKS[number % len(MARKS)], COLOURS[number % len(COLOURS)]
-        for side in step.arrival.sides if not step.arrival.refused else ():
+        for side in step.arrival.reached:
             fate, y = fates[side, place], RIGHT_LANE if side else LEFT_LANE
             ring = COLOURS[1] if place == snapshot.at - 1 else ""
             words = f"{tooltip(place + 1, step)}; {fate}"

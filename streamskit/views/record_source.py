@@ -42,6 +42,11 @@ class ShownRecord:
     sides: tuple[int, ...] = (0,)
     refused: str = ""
 
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The sides that it reaches: none if it was refused."""
+        return () if self.refused else self.sides
+
 
 class DriverRecords:
     """The last records that were piped into a test driver, from now on.

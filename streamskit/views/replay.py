@@ -120,7 +120,7 @@ def _replayed(operator: Operator, arrivals: Iterable[ShownRecord]) -> Iterator[t
         before, lost_before = stream_time, lost
         key = None if arrival.key is None else arrival.key.encode()
         value = None if arrival.value is None else str(number).encode()
-        for side in arrival.sides if not arrival.refused else ():
+        for side in arrival.reached:
             task.process(0, side, OperatorRecord(key, value, None, None, arrival.timestamp, None))
         # Stream time as the operator sees it: a record without a key, for one, does not move it.
         stream_time, lost = int(memory.get("stream time", -1)), sum(task.dropped.values())

@@ -14,7 +14,7 @@ from streamskit.views import streams_source
 from streamskit.views.charts import COLOURS, counted, empty
 from streamskit.views.controls import search_field
 from streamskit.views.event_time_axis import AMBER, TOP, Axis, cross, dot, lane, mark, stacked
-from streamskit.views.event_time_view import EventTimeView, story, tooltip, where
+from streamskit.views.event_time_view import EventTimeView, none_came, story, tooltip, where
 from streamskit.views.html import time_of_day
 from streamskit.views.page import Page
 from streamskit.views.record_source import TimeOf, application_id
@@ -146,8 +146,7 @@ def _records(snapshot: WindowSnapshot, axis: Axis, key: str, y: float) -> Iterat
 def _nothing(snapshot: WindowSnapshot) -> str:
     if snapshot.steps and snapshot.search:
         return f"No key that is searched for ({snapshot.search}) has come."
-    which = " that can be read" if snapshot.steps else ""
-    return f"No record of {', '.join(snapshot.seen.topics)}{which} has come since this view was made."
+    return none_came(snapshot, ", ")
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------

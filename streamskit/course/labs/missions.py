@@ -32,6 +32,9 @@ LONGEST = 1200.0
 ID_IS_TAKEN = "is running already"
 """The message of a start that is refused because another application has its id."""
 
+A_PROCESSOR = "(Process)"
+"""The message of a start that is refused because there is a processor now, whose fields would be kept."""
+
 
 class Site:
     """Where a mission takes place: a broker, and names and a folder that nobody else uses.

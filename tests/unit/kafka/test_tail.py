@@ -45,9 +45,6 @@ class OnePartition(Tail):
     def _identities(self) -> Mapping[str, TopicIdentity]:
         return {"in": TopicIdentity("its id", 1)}
 
-    def _partitions_of(self, topics: Any) -> list[TopicPartition]:
-        return [IN]
-
     def _offsets(self, partitions: Any, spec: Any) -> Offsets:
         return {IN: 1 if spec is END else 0}
 

@@ -20,7 +20,8 @@ from streamskit import (
     StreamsError,
     TimeWindows,
 )
-from streamskit.course.labs.exercises.risk_management_mission import A_PROCESSOR, ANOTHER_STEP
+from streamskit.course.labs.exercises.risk_management_mission import ANOTHER_STEP
+from streamskit.course.labs.missions import A_PROCESSOR
 from streamskit.dsl.kstream import KStream
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan

@@ -13,11 +13,11 @@ from streamskit.course.datasets.invoices import invoices
 from streamskit.course.labs.asking import Ask, Asks
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs, Verdict, mistaken, topology_of
-from streamskit.course.labs.exercises.pos_invoices_mission import A_PROCESSOR, judge_new_tills, open_shops
+from streamskit.course.labs.exercises.pos_invoices_mission import judge_new_tills, open_shops
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.misconceptions import one_at_most
-from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
+from streamskit.course.labs.missions import A_PROCESSOR, ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.topic_partition import partition_for

@@ -22,8 +22,6 @@ OLD, NEW = Serdes.json(FIELDS), Serdes.json(f"{FIELDS}, Discount double")
 NOTE = Serdes.json("InvoiceNumber string, EarnedLoyaltyPoints double")
 POINTS = 0.02
 """Points for a rupee."""
-A_PROCESSOR = "(Process)"
-"""The message of a start that is refused because there is a processor now, whose fields would be kept."""
 AT_ONCE = 4
 SECONDS_BETWEEN_SALES = 0.2
 ENOUGH = 8

@@ -11,7 +11,6 @@ from streamskit.course.datasets.quotes import QUOTE_SCHEMA, deals, quotes
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.risk_management_mission import (
-    A_PROCESSOR,
     ANOTHER_STEP,
     held_since_monday,
     judge_new_rules,
@@ -19,7 +18,7 @@ from streamskit.course.labs.exercises.risk_management_mission import (
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped
 from streamskit.course.labs.misconceptions import unasked
-from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
+from streamskit.course.labs.missions import A_PROCESSOR, ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Piped, Recording
 from streamskit.course.labs.stores import table
 from streamskit.dsl.builder import StreamsBuilder

@@ -142,5 +142,3 @@ def held(deals: Iterable[KeyedDeal], without: str = "") -> Positions:
 
 ANOTHER_STEP = "gives this one its state back"
 """The message of a start that is refused because the step that keeps the state has another number now."""
-A_PROCESSOR = "(Process)"
-"""The message of a start that is refused because there is a processor now, whose fields would be kept."""
