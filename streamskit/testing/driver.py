@@ -5,19 +5,17 @@ from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol, Self, Unpack
+from typing import Protocol, Self, Unpack
 from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
 from streamskit.api.client_settings import NO_BROKER
-from streamskit.api.headers import Headers, headers_of
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
-from streamskit.common.durations import Duration, to_milliseconds, whole_milliseconds
+from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.environment.spark_processes import is_local
-from streamskit.execution.record_columns import LARGEST_TIME
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
@@ -33,6 +31,7 @@ from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
 from streamskit.testing.real_time import NotInRealTimeError, RealTimeQuery
+from streamskit.testing.topics import TestInputTopic, TestOutputTopic
 from streamskit.testing.waiting import WaitingRecords
 from streamskit.topology import Topology, check_topology
 from streamskit.topology.explicit_names import check_names_are_explicit
@@ -47,18 +46,6 @@ class _Watcher(Protocol):
     """Sees what each query is about to read, records between two queries included."""
 
     def note(self, query: DriverQuery, records: list[Raw]) -> None: ...
-
-
-class TestRecord(NamedTuple):
-    """A record that a topology has written. Mirrors `org.apache.kafka.streams.test.TestRecord`."""
-
-    key: Any
-    value: Any
-    timestamp: int
-    headers: Headers = ()
-
-
-TestRecord.__test__ = False  # type: ignore[attr-defined]  # not a test class, whatever pytest makes of the name
 
 
 class TopologyTestDriver:
@@ -172,7 +159,7 @@ class TopologyTestDriver:
         else:
             self._stop()
 
-    def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestInputTopic":
+    def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> TestInputTopic:
         """Return an input topic for a source topic; the serdes are the source's own unless others are given.
 
         Raises:
@@ -184,9 +171,9 @@ class TopologyTestDriver:
             known = ", ".join(topic for source in sources for topic in source.topic_names)
             raise TopologyError(f"The topology reads no topic '{name}'; it reads: {known}.")
         check_read_once(name, reading)
-        return TestInputTopic(self, name, key or reading[0].key, value or reading[0].value)
+        return TestInputTopic(name, key or reading[0].key, value or reading[0].value, self._pipe, self._partitions)
 
-    def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestOutputTopic":
+    def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> TestOutputTopic:
         """Return an output topic for a topic that the topology writes; by default with the sink's own serdes.
 
         Raises:
@@ -201,12 +188,15 @@ class TopologyTestDriver:
             _check_serdes(name, dynamic, [title for title, given in (("key", key), ("value", value)) if given is None])
             written = dynamic[0]
         if written is not None:
-            return TestOutputTopic(self, name, key or written.key, value or written.value)
+            return self._output_topic(name, key or written.key, value or written.value)
         raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
 
-    def dead_letters(self, topic: str) -> "TestOutputTopic":
+    def dead_letters(self, topic: str) -> TestOutputTopic:
         """Return an output topic for a topic to which error handlers write; keys and values are bytes."""
-        return TestOutputTopic(self, topic, Serdes.byte_array(), Serdes.byte_array())
+        return self._output_topic(topic, Serdes.byte_array(), Serdes.byte_array())
+
+    def _output_topic(self, name: str, key: Serde, value: Serde) -> TestOutputTopic:
+        return TestOutputTopic(name, key, value, self._outputs[name], self._partitions)
 
     def advance_wall_clock_time(self, duration: Duration) -> None:
         """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
@@ -470,117 +460,3 @@ def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[Glob
 def _is_readable(node: Node, record: Raw) -> bool:
     """Return whether a record of a global table can be read; one that cannot is no failure in a test driver."""
     return can_be_read(record.key, record.value, node.key, node.value)
-
-
-LENGTHS = range(2, 6)
-"""How many arguments of `TestInputTopic.pipe_input` a record may give."""
-
-
-class TestInputTopic:
-    """An input topic, to pipe records into. Mirrors `org.apache.kafka.streams.TestInputTopic`."""
-
-    __test__ = False
-
-    def __init__(self, driver: TopologyTestDriver, name: str, key: Serde, value: Serde) -> None:
-        self._driver, self._name, self._key, self._value = driver, name, key, value
-
-    def pipe_input(
-        self,
-        key: Any,
-        value: Any,
-        timestamp: int = 0,
-        headers: Headers = (),
-        partition: int | None = None,
-    ) -> None:
-        """Send one record through the topology and wait until it has been processed.
-
-        Args:
-            key: the key, or None.
-            value: the value, or None for a tombstone.
-            timestamp: milliseconds since 1970.
-            headers: pairs of a name and bytes; as in Kafka, None may stand for bytes.
-            partition: which partition of the topic it goes to; the key decides (by murmur2) if none is given.
-
-        Raises:
-            StreamsError: a node failed on the record, the timestamp is no int or too large for milliseconds, the
-                headers are not such pairs, or the topic has no such partition.
-        """
-        self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
-
-    def pipe_records(self, records: list[tuple[Any, ...]]) -> None:
-        """Send many records, one after another; each is a tuple of the arguments of `pipe_input`, or the first few.
-
-        A record cache is flushed after the last record, as an application's is when it commits.
-
-        Raises:
-            StreamsError: as in `pipe_input`, or a record is no tuple of two to five arguments; then none is sent.
-        """
-        if wrong := [
-            record for record in records if not isinstance(record, tuple | list) or len(record) not in LENGTHS
-        ]:
-            raise StreamsError(f"{wrong[0]!r} is no record: give tuples such as (key, value, timestamp).")
-        self._driver._pipe([self._raw(*record) for record in records])
-
-    def _raw(
-        self,
-        key: Any,
-        value: Any,
-        timestamp: int = 0,
-        headers: Headers = (),
-        partition: int | None = None,
-    ) -> Raw:
-        if partition is not None:
-            self._driver._partitions.check(self._name, partition)
-        key_bytes, value_bytes = self._key.serialize(key), self._value.serialize(value)
-        return Raw(self._name, key_bytes, value_bytes, _whole(timestamp), headers_of(headers), partition)
-
-
-def _whole(timestamp: Any) -> int:
-    """Return a timestamp; one before 1970 is left to the source's timestamp extractor."""
-    if (whole := whole_milliseconds(timestamp)) is None:
-        raise StreamsError(
-            f"A record cannot have the timestamp {timestamp!r}: give it whole milliseconds since 1970, an int."
-        )
-    if whole > LARGEST_TIME:
-        raise StreamsError(f"A record has the timestamp {whole}, which is no time: give it milliseconds since 1970.")
-    return whole
-
-
-class TestOutputTopic:
-    """An output topic, to read records from. Mirrors `org.apache.kafka.streams.TestOutputTopic`."""
-
-    __test__ = False
-
-    def __init__(self, driver: TopologyTestDriver, name: str, key: Serde, value: Serde) -> None:
-        self._records, self._name, self._key, self._value = driver._outputs[name], name, key, value
-        self._partitions = driver._partitions
-
-    def is_empty(self) -> bool:
-        """Return whether there is no record left to read."""
-        return not self._records
-
-    def read_record(self) -> TestRecord:
-        """Return the next record.
-
-        Raises:
-            StreamsError: there is none.
-        """
-        if not self._records:
-            raise StreamsError(f"Topic '{self._name}' has no more records: ask is_empty() first.")
-        return self._record(self._records.popleft())
-
-    def read_records_to_list(self) -> list[TestRecord]:
-        """Return all records that are left."""
-        return [self.read_record() for _ in range(len(self._records))]
-
-    def read_records_by_partition(self) -> dict[int, list[TestRecord]]:
-        """Return all records that are left, by partition number; a partition without records has an empty list."""
-        found: dict[int, list[TestRecord]] = {number: [] for number in range(self._partitions.count(self._name))}
-        while self._records:
-            raw = self._records.popleft()
-            found[raw.partition or 0].append(self._record(raw))
-        return found
-
-    def _record(self, raw: Raw) -> TestRecord:
-        key, value = self._key.deserialize(raw.key), self._value.deserialize(raw.value)
-        return TestRecord(key, value, raw.timestamp, raw.headers)

@@ -26,7 +26,8 @@ class TopicPartitions:
             otherwise. With None, all topics have one, whatever `repartition` asks for.
 
     Raises:
-        TopologyError: a number is not a number of partitions, or a name is not a topic that is read or written.
+        TopologyError: a number is not a number of partitions, a name is not a topic that is read or written, or the
+            topics of a join request different numbers.
         StreamsError: the topics of a join would have different numbers of partitions.
     """
 
@@ -35,10 +36,13 @@ class TopicPartitions:
         """How many partitions topics have, as far as their names are known before any record."""
         self._windowed: dict[str, int] = {}
         self._without_key: Counter[str] = Counter()
-        if declared is None or not plans:
+        if not plans:
+            return
+        topics = ApplicationTopics(plans[0].application_id, plans)
+        if declared is None:
+            topics.check_requested()
             return
         self._check_numbers(declared)
-        topics = ApplicationTopics(plans[0].application_id, plans)
         outer = {topic for plan in plans for topic in plan.topics} - set(topics.between) | set(topics.written)
         outer |= {topic for source in topology.sources if not source.internal for topic in source.topics}
         outer |= {topic for plan in plans for topic in plan.options.handlers.dead_letter_topics}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamskit.testing.driver import TestInputTopic
+from streamskit.testing import TestInputTopic
 
 
 def pytest_configure(config: pytest.Config) -> None:

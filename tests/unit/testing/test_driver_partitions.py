@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import (
+    JoinWindows,
     LogAndContinue,
     Processor,
     PunctuationType,
@@ -17,6 +18,7 @@ from streamskit import (
     StreamsBuilder,
     StreamsError,
     TimeWindows,
+    Topology,
     TopologyError,
     TopologyTestDriver,
 )
@@ -200,6 +202,23 @@ def test_topics_of_a_join_need_the_same_number_of_partitions() -> None:
             driver.create_input_topic("rows").pipe_input(key, f"row {key}")
             driver.create_input_topic("in").pipe_input(key, "v")
         assert by_partition(driver) == {0: [(ZERO, "row a")], 1: [(ONE, "row d")]}
+
+
+def test_topics_that_are_joined_cannot_request_different_numbers_of_partitions_of_a_driver_with_one() -> None:
+    def topology(left: int, right: int | None) -> Topology:
+        builder = StreamsBuilder()
+        one = builder.stream("in").repartition("left", partitions=left)
+        other = builder.stream("rows").repartition("right", partitions=right)
+        windows = JoinWindows.of_time_difference_with_no_grace(5)
+        one.join(other, lambda v, row: F.concat(v, row), windows).to("out")
+        return builder.build()
+
+    with pytest.raises(TopologyError, match=r"-left-repartition' \(2 partitions\) and '.*right.*' \(3 partitions\)"):
+        TopologyTestDriver(topology(2, 3))
+    with TopologyTestDriver(topology(2, None)) as driver:
+        driver.create_input_topic("in").pipe_input("k", "v")
+        driver.create_input_topic("rows").pipe_input("k", "w")
+        assert driver.create_output_topic("out").read_record().value == "vw"
 
 
 @pytest.mark.parametrize(

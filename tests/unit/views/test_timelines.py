@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
-from streamskit.testing.driver import TestRecord
+from streamskit.testing import TestRecord
 from streamskit.views.event_time_axis import stacked
 from streamskit.views.timeline_words import clock
 from streamskit.views.timelines import (
