@@ -3,15 +3,35 @@
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from streamskit.api.processor import Processor
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, right, wrong
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 
-Test = Callable[[TopologyTestDriver], object]
+Test = Callable[[Any], object]
+"""Gets what is under test."""
+
+
+class UnderTest(Protocol):
+    """What a test is run with."""
+
+    def given(self) -> AbstractContextManager[Any]:
+        """Return what the test gets, open as long as it runs."""
+
+
+@dataclass(frozen=True)
+class SingleProcessor:
+    """A processor under test: the test gets its class."""
+
+    processor: type[Processor]
+
+    def given(self) -> AbstractContextManager[type[Processor]]:
+        return nullcontext(self.processor)
 
 
 @dataclass(frozen=True)
@@ -26,10 +46,13 @@ class Program:
     topology: Callable[[], Topology]
     driver: Mapping[str, Any] = field(default_factory=dict)
 
+    def given(self) -> AbstractContextManager[TopologyTestDriver]:
+        return TopologyTestDriver(self.topology(), **self.driver)
+
 
 @dataclass(frozen=True)
 class TellsApart:
-    """Examines a test: a function of a `TopologyTestDriver` with assertions.
+    """Examines a test: a function with assertions, of a `TopologyTestDriver` or of a processor's class.
 
     A test that passes with a broken program makes the mistake "slipped through: " with the program's name.
 
@@ -37,17 +60,19 @@ class TellsApart:
         right: the program that is right.
         broken: programs that are not, each in its own way, by a name that says what is wrong with it.
         wrong: tests by the mistake that they make.
+        takes: what the test gets, in a few words.
     """
 
-    right: Program
-    broken: Mapping[str, Program]
+    right: UnderTest
+    broken: Mapping[str, UnderTest]
     wrong: Wrong = field(default_factory=dict)
+    takes: str = "the driver"
 
     def __call__(self, answer: Any) -> Verdict:
         if not callable(answer):
             return wrong(f"It has to be a function, but is {answer!r}.")
-        if not _takes_a_driver(answer):
-            return wrong("The test has to take one argument, the driver: the check runs it with several programs.")
+        if not _takes_one_argument(answer):
+            return wrong(f"The test has to take one argument, {self.takes}: the check runs it with several programs.")
         failed = failure(answer, self.right)
         if isinstance(failed, Exception) and not isinstance(failed, AssertionError | StreamsKitError):
             raise failed
@@ -65,11 +90,11 @@ class TellsApart:
         return mistaken(f"slipped through: {slipped[0]}", others=others)
 
 
-def failure(test: Test, program: Program) -> BaseException | None:
+def failure(test: Test, program: UnderTest) -> BaseException | None:
     """Run a test with a program; return what it failed with, if it did."""
-    with TopologyTestDriver(program.topology(), **program.driver) as driver:
+    with program.given() as given:
         try:
-            test(driver)
+            test(given)
         except KeyboardInterrupt:
             raise
         except BaseException as failed:  # what pytest.fail and pytest.raises raise is no Exception
@@ -77,7 +102,7 @@ def failure(test: Test, program: Program) -> BaseException | None:
     return None
 
 
-def _takes_a_driver(test: Test) -> bool:
+def _takes_one_argument(test: Test) -> bool:
     try:
         inspect.signature(test).bind(None)
     except (TypeError, ValueError):

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from streamskit.api.processor import Processor, Record
 from streamskit.api.windows import TimeWindows
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.parts import SaysEach
-from streamskit.course.labs.telling_apart import Program, TellsApart
+from streamskit.course.labs.telling_apart import Program, SingleProcessor, TellsApart
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.kstream import KStream
 from streamskit.dsl.materialized import EmitStrategy, Materialized
@@ -85,6 +87,33 @@ def large_orders(
     return builder.build()
 
 
+class Lockout(Processor):
+    """Lock an account at the third failed login in a row, and count from nothing again."""
+
+    least, child, remembers_a_success, forgets_a_lock = 3, "lock", True, True
+
+    def key(self, record: Record) -> Any:
+        return record.key
+
+    def process(self, record: Record) -> None:
+        failed, key = self.context.state_store("failed"), self.key(record)
+        if record.value:
+            if self.remembers_a_success:
+                failed.delete(key)
+            return
+        count = (failed.get(key) or 0) + 1
+        failed.put(key, count)
+        if count >= self.least:
+            self.context.forward(record.with_value(count), to=self.child)
+            if self.forgets_a_lock:
+                failed.delete(key)
+
+
+def lockout(**broken: Any) -> SingleProcessor:
+    """Return the processor, with some of what it does broken."""
+    return SingleProcessor(type("Lockout", (Lockout,), broken))
+
+
 # ---- a question whose answer is counted ------------------------------------------------------------------------------
 
 
@@ -135,6 +164,18 @@ LAB = lab(
             "five alarms together": {"together": 5},
             "no alarm together": {"together": 0},
         },
+    ),
+    lockout_alone=TellsApart(
+        lockout(),
+        {
+            "two are enough": lockout(least=2),
+            "four are needed": lockout(least=4),
+            "a success changes nothing": lockout(remembers_a_success=False),
+            "people are mixed up": lockout(key=lambda self, record: "everybody"),
+            "a lock at every further failure": lockout(forgets_a_lock=False),
+            "every child gets it": lockout(child=None),
+        },
+        takes="the processor's class",
     ),
     accounts_that_fall=TellsApart(
         Program(large_balances),
