@@ -2,4 +2,5 @@
 
 config = get_config()  # type: ignore[name-defined]  # noqa: F821 - nbgrader's own
 config.CourseDirectory.course_id = "streamskit"
-config.ExecutePreprocessor.timeout = 300  # Spark starts once in each notebook
+# Longer than a check waits for an answer: it then says in which line that hangs, and nbgrader only that it does.
+config.ExecutePreprocessor.timeout = 360

@@ -273,8 +273,8 @@ class StreamsConfig:
             config_keys.AUTO_OFFSET_RESET,
             "Where the application begins in its topics when it starts for the first time, or after `clean_up()`: at "
             'the first record; behind the last; some time ago; or not at all ("none"), so that it only goes on. A '
-            "source may say something else. Global tables, and topics that are added later, are read from the first "
-            "record.",
+            "source may say something else. It holds for a topic, too, that is added to the program later. Global "
+            "tables, partitions that are added, and topics that come to a pattern are read from the first record.",
         ),
     )
     replication_factor: int = field(

@@ -22,7 +22,7 @@ from streamskit.environment import processes
 from streamskit.environment.archives import java_options
 from streamskit.environment.identity import process_start
 from streamskit.environment.jars import broker_jars
-from streamskit.environment.java import find_java
+from streamskit.environment.java import find_java, java_environment
 from streamskit.environment.processes import alive
 from streamskit.kafka.connection import cluster_id
 
@@ -141,6 +141,7 @@ class DataFolder:
                 capture_output=True,
                 text=True,
                 timeout=FORMAT_SECONDS,
+                env=java_environment(),
                 stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
@@ -151,12 +152,12 @@ class DataFolder:
 
     def launch(self, heap: str) -> psutil.Process:
         """Start Kafka as a process of its own, which outlives this one."""
-        return processes.launch(self._command(heap), self.path, self.console)
+        return processes.launch(self._command(heap), self.path, self.console, java_environment())
 
     def launch_dependent(self, heap: str, is_temporary: bool) -> processes.Dependent:
         """Start Kafka so that it ends with this process, and its folder is removed then if it is temporary."""
         leaves = self.path if is_temporary else None
-        return processes.Dependent(self._command(heap), self.path, self.console, os.environ, leaves)
+        return processes.Dependent(self._command(heap), self.path, self.console, java_environment(), leaves)
 
     def _command(self, heap: str) -> list[str]:
         options = [

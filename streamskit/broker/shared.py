@@ -15,6 +15,7 @@ from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.external import ExternalBroker
 from streamskit.broker.java_process import BrokerLock, read_lock
 from streamskit.common.errors import BrokerError
+from streamskit.common.ownership import check_writable
 from streamskit.common.paths import state_dir
 from streamskit.kafka.access import not_let_in
 from streamskit.kafka.connection import answers, no_answer
@@ -134,6 +135,7 @@ def _serves(lock: BrokerLock) -> bool:
 def _guard() -> Iterator[None]:
     """Let only one process at a time start or stop the broker."""
     path = state_dir() / "broker.lock"
+    check_writable(path.parent)
     try:
         with filelock.FileLock(path, timeout=GUARD_SECONDS, thread_local=False):
             yield

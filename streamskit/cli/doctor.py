@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] = ()) -> int:
         "--topics", metavar="NAME,NAME", help="topics that are to be joined: was one of them partitioned by librdkafka?"
     )
     chosen = parser.parse_args(arguments)
+    if chosen.bootstrap_servers is not None and not chosen.bootstrap_servers.strip():
+        parser.error("--bootstrap-servers is empty, as from a variable that is not set: give host:port.")
     address = chosen.bootstrap_servers or os.environ.get(ADDRESS_VARIABLE)
     if chosen.command_config is not None and address is None:
         parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")

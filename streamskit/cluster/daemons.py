@@ -12,7 +12,7 @@ from streamskit.broker import settings
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import SetupError
 from streamskit.environment.jars import pyspark_jars
-from streamskit.environment.java import find_java
+from streamskit.environment.java import find_java, java_environment
 from streamskit.environment.processes import Dependent, alive, eventually, listened_ports
 from streamskit.environment.spark_processes import python_path, spark_home
 
@@ -116,7 +116,7 @@ def _comes_up(daemon: Daemon) -> bool:
 def _environment(folder: Path) -> dict[str, str]:
     """Return the environment of a daemon: a worker hands it on to its executors, and they to their Python."""
     (core,) = pyspark_jars().glob("spark-core_*.jar")
-    return os.environ | {
+    return java_environment() | {
         # Without it, the worker looks for a build of Spark from source.
         "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
         "SPARK_HOME": str(spark_home()),

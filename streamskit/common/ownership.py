@@ -70,6 +70,16 @@ def make_private(folder: Path) -> None:
     check_own(folder)
 
 
+def check_writable(folder: Path) -> None:
+    """Make sure that this user may write to a folder that is there.
+
+    Raises:
+        SetupError: it is read-only, or another user's.
+    """
+    if not os.access(folder, os.W_OK):
+        raise SetupError(f"Nothing can be written to {folder}: {ELSEWHERE}")
+
+
 def _file_above(path: Path) -> Path | None:
     """Return the file that stands where a path needs a folder, if there is one."""
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
+from streamskit.common.errors import SetupError
 from streamskit.common.names import check_application_id
 from streamskit.common.ownership import PRIVATE, PROJECT_VARIABLE, is_named, is_own, make_private
 
@@ -33,15 +34,33 @@ def project_dir() -> Path:
     A folder looks like one when it holds `.streamskit`, `pyproject.toml` or `.git`; where none does, it is
     the working directory. A `.streamskit` of another user is passed over: what is in it would be trusted.
 
+    Raises:
+        SetupError: the working directory was deleted.
+
     >>> project_dir() / "notebooks"  # doctest: +SKIP
     """
     if named := os.environ.get(PROJECT_VARIABLE):
         return Path(named).expanduser().absolute()
-    here = Path.cwd()
+    here = working_directory()
     for folder in (here, *here.parents):
         if any(_marks(folder / marker) for marker in PROJECT_MARKERS):
             return folder
     return here
+
+
+def working_directory() -> Path:
+    """Return the folder in which this process works.
+
+    Raises:
+        SetupError: it was deleted, as by another terminal.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise SetupError(
+            "The folder in which this runs is not there any more: it was deleted, or moved. Go to one that is there, "
+            "such as `cd ~`, and start again."
+        ) from None
 
 
 def state_dir() -> Path:

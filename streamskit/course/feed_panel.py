@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import ipywidgets as widgets
 
-from streamskit.common.durations import Duration
+from streamskit.common.durations import Duration, spell, to_milliseconds
+from streamskit.course.datasets.arguments import check_argument
 from streamskit.course.datasets.feed import Feed
 from streamskit.views.controls import button, field, in_background
 from streamskit.views.live_view import LiveView
@@ -48,7 +49,9 @@ class FeedPanel(LiveView):
         refresh: how often to look, a duration of at least 50 ms.
 
     Raises:
-        ValueError: `refresh` is not such a duration.
+        TypeError: `feed` is no feed.
+        StreamsError: `burst` or `late` is no whole number from 0 on.
+        ValueError: `by` or `refresh` is not such a duration.
 
     >>> FeedPanel(Feed(broker, "music-plays", plays()))  # doctest: +SKIP
     """
@@ -58,6 +61,15 @@ class FeedPanel(LiveView):
     def __init__(
         self, feed: Feed, burst: int = 200, late: int = 10, by: Duration = "1 hour", refresh: Duration = "500 ms"
     ) -> None:
+        if not isinstance(feed, Feed):
+            raise TypeError(
+                f"FeedPanel controls a feed, and this is a {type(feed).__name__}: write "
+                "FeedPanel(Feed(broker, 'a-topic', plays()))."
+            )
+        check_argument("FeedPanel", "burst", burst)
+        check_argument("FeedPanel", "late", late)
+        delay = to_milliseconds(by, "by")
+        how_late = by if isinstance(by, str) else spell(delay)
         self.feed = feed
         self.start_button = self._button("Start", "play", feed.start)
         self.stop_button = self._button("Stop", "stop", feed.stop)
@@ -72,7 +84,7 @@ class FeedPanel(LiveView):
         )
         self.mischief = [
             self._button(f"Burst of {burst:,}", "forward", lambda: feed.burst(burst)),
-            self._button(f"{late:,} late by {by}", "clock-o", lambda: feed.late(late, by)),
+            self._button(f"{late:,} late by {how_late}", "clock-o", lambda: feed.late(late, by)),
             self._button("A broken one", "bolt", lambda: feed.poison(1)),
         ]
         super().__init__(feed, refresh, [self.start_button, self.stop_button, self.pace, *self.mischief])
@@ -104,7 +116,11 @@ class FeedPanel(LiveView):
     def _button(self, words: str, icon: str, act: Callable[[], object]) -> widgets.Button:
         def press() -> None:
             def run() -> None:
-                act()
+                try:
+                    self._trouble = ""
+                    act()
+                except Exception as failure:  # nobody would see an error in a thread
+                    self._trouble = f"'{words}' failed: {failure}"
                 self.refresh()
 
             in_background("feed", run)  # a stop waits for records still being sent

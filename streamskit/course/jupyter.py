@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from streamskit.broker import find_shared_broker, shared_broker, stop_shared_broker
 from streamskit.broker.shared import check_answers
 from streamskit.common.errors import SetupError, StreamsKitError
+from streamskit.common.ownership import check_writable
 from streamskit.common.paths import project_dir, state_dir
 from streamskit.environment.archives import archives_are_here
 from streamskit.environment.jars import TellProgress, ensure_jars
@@ -146,6 +147,7 @@ def _keep_classes(lab: Lab) -> None:
 
 def _noted() -> FileLock:
     """Return the lock that a lab holds as long as it runs, on a file of its own, by which others know of it."""
+    check_writable(state_dir())
     folder = state_dir() / "jupyter" / "labs"
     folder.mkdir(parents=True, exist_ok=True)
     return FileLock(folder / f"{os.getpid()}.lock", thread_local=False)

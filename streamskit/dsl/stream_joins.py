@@ -38,7 +38,7 @@ class StreamJoins(RepartitionableStream):
             key_selector: with a global table, a Column function of the value, or of key and value: the key to look up.
             grace: with a versioned table, how long records wait so that they are joined in order of their time.
             name: a prefix of your own for the names of this step's nodes.
-            store_name: with a stream, a prefix for the names of the join's stores.
+            store_name: with a stream, a prefix for the names of the join's stores; they cannot be queried.
 
         Raises:
             TopologyError: the other side is something else or belongs to another builder, its keys have another type,
@@ -74,7 +74,7 @@ class StreamJoins(RepartitionableStream):
             key_selector: with a global table, a Column function of the value, or of key and value: the key to look up.
             grace: with a versioned table, how long records wait so that they are joined in order of their time.
             name: a prefix of your own for the names of this step's nodes.
-            store_name: with a stream, a prefix for the names of the join's stores.
+            store_name: with a stream, a prefix for the names of the join's stores; they cannot be queried.
 
         Raises:
             TopologyError: the other side is something else or belongs to another builder, its keys have another type,
@@ -103,7 +103,7 @@ class StreamJoins(RepartitionableStream):
             joiner: a Column function of the two values, or of key and the two values.
             windows: how far apart in time two records may be.
             name: a prefix of your own for the names of this step's nodes.
-            store_name: a prefix for the names of the join's stores.
+            store_name: a prefix for the names of the join's stores, which cannot be queried.
 
         Raises:
             TopologyError: the other side is not a stream of this builder, its keys have another type, or the windows
@@ -167,7 +167,7 @@ class StreamJoins(RepartitionableStream):
         key, value = this._node.key, this._joined_serde(joiner, other, operator, names.merge)
 
         def store(name: str, kind: str, value: Serde, windows_kept: JoinWindows | None = None) -> Store:
-            return Store(name, kind, key, value, windows_kept, windows.retention, queryable=store_name is not None)
+            return Store(name, kind, key, value, windows_kept, windows.retention, queryable=False)
 
         # Records that wait for a match are kept once, for both sides.
         shared = store(names.shared_store, "buffer", Serdes.byte_array()) if outer[0] else None

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from streamskit.common.errors import SetupError
 from streamskit.common.paths import cache_dir
 from streamskit.environment import checksums
-from streamskit.environment.java import find_java
+from streamskit.environment.java import find_java, java_environment
 from streamskit.environment.trust import java_trust_options
 
 IVY_FILE = Path(__file__).with_name("ivy.xml")
@@ -221,7 +221,12 @@ def _run_ivy(scratch: Path, log: Path, progress: TellProgress, request: list[str
     command += ["-cache", str(_ivy_cache()), *request]
     with log.open("w") as words:
         ivy = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+            command,
+            env=java_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         try:
             _follow(ivy, words, progress)
@@ -315,7 +320,7 @@ def _compile(target: Path, progress: TellProgress) -> None:
         class_path = f"{pyspark_jars()}/*{os.pathsep}{_folder() / 'spark'}/*"
         command = [str(find_java().executable), "-XX:TieredStopAtLevel=1", "-cp", class_path]
         command += ["scala.tools.nsc.Main", "-usejavacp", "-d", str(draft), *sources]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, env=java_environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode != 0 or not draft.is_file():
             log = target.parent / "scala.log"
             log.write_text(done.stdout + done.stderr)

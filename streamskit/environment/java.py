@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib.util
+import locale
 import os
 import re
 import shlex
@@ -76,6 +77,25 @@ def find_java() -> Java:
         else:
             return Java(_usable(found[0]), found[1], source, tuple(skipped))
     raise SetupError(_nothing_found(skipped))
+
+
+def java_environment() -> dict[str, str]:
+    """Return this process's environment for a Java that it starts, in a locale in which Java reads all names of files.
+
+    In the locale C, or one that is not installed, Python takes names for UTF-8, and Java for ASCII: in a folder with
+    an accent in its name it finds nothing.
+
+    >>> java_environment()["PATH"] == os.environ["PATH"]
+    True
+    """
+    environment = dict(os.environ)
+    if sys.platform == "linux" and sys.getfilesystemencoding() == "utf-8" and not _is_utf8(locale.getencoding()):
+        environment["LC_ALL"] = "C.UTF-8"
+    return environment
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("-", "") == "utf8"
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:

@@ -22,18 +22,22 @@ If that process had no time to write a line there, a folder that the program lea
 """
 
 
-def launch(command: Sequence[str], folder: Path, said: Path) -> psutil.Process:
+def launch(
+    command: Sequence[str], folder: Path, said: Path, environment: Mapping[str, str] | None = None
+) -> psutil.Process:
     """Start a program as a process of its own, which a Ctrl-C in this terminal or notebook does not reach.
 
     Args:
         command: the program and its arguments.
         folder: where it works.
         said: the file for what it writes.
+        environment: its environment variables; those of this process when not given.
     """
     with said.open("wb") as console:
         child = subprocess.Popen(
             command,
             cwd=folder,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from streamskit.common.errors import SetupError
+from streamskit.common.ownership import check_writable
 from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import spark_jars
-from streamskit.environment.java import find_java
+from streamskit.environment.java import find_java, java_environment
 from streamskit.environment.spark_log import forget_old_logs, spark_log
 from streamskit.environment.spark_processes import (
     UNCHECKED_ARROW,
@@ -112,8 +113,8 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     A session whose Java has ended (killed, or out of memory) is forgotten, and a new one started in its place.
 
     Raises:
-        SetupError: no usable Java, the jars can't be fetched, or Spark runs in this process with another master, or was
-            started without streamskit's classes.
+        SetupError: no usable Java, the jars can't be fetched, the project's folder is read-only, or Spark runs in this
+            process with another master, or was started without streamskit's classes.
 
     >>> spark = spark_session()
     >>> spark.range(3).count()
@@ -150,7 +151,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
             spark_java.end()  # the Java of a stopped session of the user's: its class path stays as it was
         master = master or "local[*]"
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
-        os.environ["JAVA_HOME"] = str(find_java().home)
+        os.environ.update(java_environment() | {"JAVA_HOME": str(find_java().home)})
         # Spark would run Python functions with the first python3 on PATH, which need not be this one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if is_on_this_machine(master):
@@ -159,6 +160,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         builder = SparkSession.builder.master(master).appName("streamskit")
         for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
+        check_writable(state_dir())  # for the log
         forget_old_logs()
         with _stderr_to(spark_log()), started_from(spark_home(master)), spark_java.ended_unless_ready():
             try:

@@ -108,8 +108,8 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             guard = ErrorGuard(guard.handlers, origin)
         outcomes += Steps(plan, guard, ahead=ahead).go_on(node, record)
     rows = rows_of(outcomes, plan)
-    # There may be nothing to write, if the query exists only for records that fail, and none can.
-    rows = rows or rows_of([_nothing(inputs[0].record)], plan)
+    # There may be nothing to write: nobody reads an aggregate, or no record can fail in a query that exists for those.
+    rows = rows or rows_of([_nothing(record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
     row = rows.alone if rows.is_alone else F.explode(rows.as_array())
     frame = count_dropped(ahead.added_to(frame), outcomes, plan)

@@ -193,6 +193,8 @@ def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInEr
                 f"user and the password in the client settings, and that sasl.mechanism={own.get('sasl.mechanism')} is "
                 "what the broker asks for."
             )
+        if "PLAINTEXT broker listener" in words and not _any_speaks_tls(settings):
+            return _wants(settings, "it speaks no TLS (security.protocol=SASL_PLAINTEXT or PLAINTEXT)")
         if error.code() == KafkaError._SSL or "SSL handshake" in words or "SSL routines" in words:
             return NotLetInError(
                 f"The broker at {settings} and this client do not trust each other: {words}. ssl.truststore.* says "
@@ -206,17 +208,26 @@ def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInErr
     """Return the error for a broker that expects another protocol than the client's; None if it does not."""
     protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
     if protocol.endswith("SSL"):
-        return None  # that is reported as a failed handshake
-    if any(_speaks_tls(server) for server in settings.bootstrap_servers.split(",")):
+        return None  # that is reported as a failed handshake, also where the broker speaks no TLS
+    if _any_speaks_tls(settings):
         wants = "it speaks TLS (security.protocol=SASL_SSL or SSL)"
     elif protocol == "PLAINTEXT" and sum("closed by peer" in each for each in log) >= HANG_UPS:
         wants = "it hangs up on clients that do not say who they are (security.protocol=SASL_PLAINTEXT)"
     else:
         return None
+    return _wants(settings, wants)
+
+
+def _wants(settings: ClientSettings, what: str) -> NotLetInError:
+    protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
     return NotLetInError(
-        f"What listens at {settings} does not take clients with security.protocol={protocol}: {wants}. Say so, and who "
+        f"What listens at {settings} does not take clients with security.protocol={protocol}: {what}. Say so, and who "
         "you are, in client settings: client_settings={...} in a program, --command-config FILE on a command line."
     )
+
+
+def _any_speaks_tls(settings: ClientSettings) -> bool:
+    return any(_speaks_tls(server) for server in settings.bootstrap_servers.split(","))
 
 
 def _speaks_tls(server: str) -> bool:

@@ -14,6 +14,10 @@ from streamskit.kafka.connection import without_new_topics
 
 POLL_MILLISECONDS = 200
 CLOSE_MILLISECONDS = 3000
+REQUEST_MILLISECONDS = 1000
+"""How long a request may take at least: a broker has to be able to say that it takes no session as short as that."""
+IDLE_MILLISECONDS = 540_000
+"""kafka-python's own default; it has to be longer than a request may take."""
 
 
 class GroupMember:
@@ -46,9 +50,10 @@ class GroupMember:
             group_id=group,
             partition_assignment_strategy=[assignor],
             session_timeout_ms=session_timeout,
-            heartbeat_interval_ms=max(session_timeout // 10, 100),
+            heartbeat_interval_ms=min(max(session_timeout // 10, 100), session_timeout // 2),
             # A broker that stood still may never answer earlier requests, and the group waits no longer for a member.
-            request_timeout_ms=session_timeout,
+            request_timeout_ms=max(session_timeout, REQUEST_MILLISECONDS),
+            connections_max_idle_ms=max(IDLE_MILLISECONDS, session_timeout + 1),
             max_poll_interval_ms=session_timeout,
             enable_auto_commit=False,
             auto_offset_reset="latest",

@@ -145,10 +145,10 @@ class ProcessorSessionStore(StateStore):
             self._drop()
 
     def remove(self, session: Windowed) -> None:
-        """Delete a key's session."""
-        self._put(session, None)
+        """Delete a key's session. In a persistent store its end counts as a time that the store has seen."""
+        self._put(session, None, is_seen=self._store.persistent)
 
-    def _put(self, session: Windowed, value: Any) -> int:
+    def _put(self, session: Windowed, value: Any, is_seen: bool = True) -> int:
         """Set or delete a session, and return when it ends."""
         if not isinstance(session, Windowed):
             raise StreamsError(
@@ -163,7 +163,10 @@ class ProcessorSessionStore(StateStore):
                 "key, the start and the end, both in milliseconds since 1970."
             )
         self._log(data + struct.pack(">qq", end, start), stored)
-        self._sessions.put(data, start, end, stored)
+        if is_seen:
+            self._sessions.put(data, start, end, stored)
+        else:
+            self._sessions.remove(data, start, end)
         return end
 
     def fetch(self, key: Any) -> Iterator[KeyValue]:

@@ -35,6 +35,7 @@ class QueryOptions:
     exists. The `rules` are those of the topics that are written, as far as known. `threads_of` is the
     application whose stream threads say how many slots of Spark's a query may use; "" for all slots. `as_they_come`
     says that records of one topic are taken without waiting for those of another (`max_task_idle_ms=-1`).
+    `in_transactions` says that each micro-batch is written in one transaction.
     `driver` is the id of a test driver's query that has one task and a batch that stays open; "" for others.
     """
 
@@ -48,4 +49,5 @@ class QueryOptions:
     rules: Mapping[str, TopicRules] = field(default_factory=dict)
     threads_of: str = ""
     as_they_come: bool = False
+    in_transactions: bool = False
     driver: str = ""

@@ -21,7 +21,7 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
-from streamskit.kafka.access import Right, no_right
+from streamskit.kafka.access import Right, no_right, not_let_in
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.kafka.topic_reader import Offsets
@@ -403,7 +403,8 @@ class Instance:
             except KafkaException as failure:
                 if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     raise no_right(self._bootstrap_servers, Right("Read", "topic", topic)) from failure
-                raise StreamsError(
+                has_answered = failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                raise (None if has_answered else not_let_in(self._bootstrap_servers)) or StreamsError(
                     f"The instance at {self.here} could not look at the changelog '{topic}': {failure.args[0].str()}. "
                     f"Is the broker at {self._bootstrap_servers} running, and was '{self.application_id}' started?"
                 ) from failure

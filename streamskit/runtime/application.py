@@ -427,10 +427,24 @@ class Application:
                     self._take_in(number, wider, new)
             except StreamsKitError as refusal:
                 self.supervisor.fail(StreamsError(str(refusal)))
+        if self.config.in_real_time:
+            self._take_slots_for_added(found)
         counts = {topic: found[topic].partitions for topic in self._global_topics if topic in found}
         for copies, _ in self._readers:
             copies.widen(counts)
         self.supervisor.look_at_topics(found)
+
+    def _take_slots_for_added(self, found: Mapping[str, TopicIdentity]) -> None:
+        """Have a slot for each partition that was added: a batch reads all side by side, and would never reach some."""
+        assert self._spark is not None, "queries run"
+        now = self._partitions | {topic: found[topic].partitions for topic in self._partitions.keys() & found.keys()}
+        if now != self._partitions:
+            try:
+                take_slots(self._spark, str(self.config.folder), self.plans, now)
+            except StreamsError as refusal:
+                self.supervisor.fail(refusal)
+            except LOST:
+                logger.debug("No slots for added partitions: Spark's Java has ended.", exc_info=True)
 
     def _take_in(self, number: int, wider: Plan, new: Mapping[str, TopicIdentity]) -> None:
         """Have a query read topics that were made while it ran.

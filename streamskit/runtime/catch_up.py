@@ -119,8 +119,8 @@ class CatchUp:
 
     def _wait_for(self, query: RunningQuery, ends: TopicOffsets) -> None:
         """Wait until a query has processed what is in its topics before some offsets."""
-        while not (progress := query.progress).has_reached(ends):
-            self._check_time(partial(self._not_done, query, progress.lag(ends)))
+        while not query.progress.has_reached(ends):
+            self._check_time(partial(self._not_done, query, ends))
             if query.plan.runs_in_real_time:
                 query.end_batch(ends)
             time.sleep(0.02)
@@ -156,7 +156,7 @@ class CatchUp:
             )
         raise StreamsError(otherwise())
 
-    def _not_done(self, query: RunningQuery, left: int) -> str:
+    def _not_done(self, query: RunningQuery, ends: TopicOffsets) -> str:
         seconds, plan = time.monotonic() - self._began, query.plan
         if plan.runs_in_real_time and not query.can_end_batch:
             return (
@@ -165,6 +165,7 @@ class CatchUp:
                 "instead, with wait_until() of streamskit.testing, or give await_processed() a timeout longer than a "
                 f"batch.{query.trouble}"
             )
+        left = query.lag(ends)
         records = "1 record is" if left == 1 else f"{left} records are"
         advice = 'Give await_processed() a longer timeout, such as "5 minutes".'
         if not plan.runs_in_real_time and self._commit_interval > seconds * 1000:

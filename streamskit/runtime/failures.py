@@ -265,11 +265,25 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
     named = [topic for topic in places if _is_named(topic, said)]
     may_be = named or (list(places) if "RecordTooLarge" in said else [])
     if not may_be:
-        return None
+        return _chosen_topic_missing(plan, said)
     place, topics = places[may_be[0]] if len(may_be) == 1 else _whole(plan), " or ".join(f"'{each}'" for each in may_be)
     reason = producers.group() if (producers := PRODUCERS.search(said)) is not None else said
     advice = GROWN if "max.request.size" in reason else ""
     return StreamsError(f"{place}: a record could not be written to topic {topics}: {reason}{advice}")
+
+
+def _chosen_topic_missing(plan: Plan, said: str) -> StreamsError | None:
+    """Return the error for a record that is to go to a topic that is not there, where records choose their topics."""
+    sinks = [sink for sink in plan.sinks if not isinstance(sink.topic, str)]
+    producers = PRODUCERS.search(said)
+    if not sinks or producers is None or "RecordTooLarge" in said:
+        return None
+    return StreamsError(
+        f"{' or '.join(map(_place, sinks))}: the function that chooses a record's topic seems to have chosen one that "
+        f"is not there ({producers.group().strip()}). Create the topic, and start the application again: it goes on "
+        "after its last whole micro-batch. To go on without such records: "
+        "production_handler=LogAndContinue('a-dead-letter-topic')."
+    )
 
 
 def _failed_column(failure: Exception, plan: Plan, said: str) -> StreamsError | None:

@@ -36,6 +36,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
         emit_interval=config.milliseconds("emit_interval"),
         real_time=config.in_real_time,
         as_they_come=config.max_task_idle_ms < 0,
+        in_transactions=config.exactly_once,
         handlers=config.handlers,
         bootstrap_servers=config.connection,
         threads_of="" if config.in_real_time else config.application_id,
@@ -144,6 +145,10 @@ class RunningQuery:
     def position(self) -> Mapping[str, Mapping[int, int]]:
         """By topic and partition, the offset to go on from, as far as known; at first, where the last run left off."""
         return self.progress.offsets or Checkpoint(self.checkpoint).position()
+
+    def lag(self, ends: Mapping[str, Mapping[int, int]]) -> int:
+        """Return how many records lie between its position and the given offsets, by topic and partition."""
+        return Progress({topic: dict(offsets) for topic, offsets in self.position.items()}).lag(ends)
 
     def await_end(self) -> Exception | None:
         """Wait until the Spark query has ended, and return why if it has failed."""

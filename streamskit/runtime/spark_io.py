@@ -299,15 +299,16 @@ def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | N
         if new is not None and (source.pattern or {*new}.isdisjoint(each.topics)):
             continue
         reset = source.auto_offset_reset or AutoOffsetReset.of(config.auto_offset_reset)
+        asked = [topic for topic in each.topics if new is None or topic in new]
         if reset.kind == "none":
+            before = "Did it have another application_id or state_dir before? " if new is None else ""
             raise StreamsError(
                 f"{source.name} ({source.call_site}) has auto_offset_reset='none', so that it only goes on, and "
-                f"'{config.application_id}' has no position in {', '.join(each.topics)} yet. Did it have another "
-                "application_id or state_dir before? To begin, choose 'earliest' or 'latest'."
+                f"'{config.application_id}' has no position in {', '.join(asked)} yet. {before}To begin, choose "
+                "'earliest' or 'latest'."
             )
         if reset.kind != "earliest":
-            asked = [topic for topic in each.topics if new is None or topic in new]
-            times |= dict.fromkeys(asked, now - reset.milliseconds if reset.milliseconds else END_OF_TIME)
+            times |= dict.fromkeys(asked, max(0, now - reset.milliseconds) if reset.milliseconds else END_OF_TIME)
     return first_from(config.connection, times) if times else {}
 
 

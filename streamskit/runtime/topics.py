@@ -7,7 +7,7 @@ from typing import Any
 from streamskit.api.stream_partitioner import Partitioner, beyond, only_one
 from streamskit.broker import ExternalBroker
 from streamskit.columns.type_inference import check_partitioner
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import StreamsError, StreamsKitError, TopologyError
 from streamskit.common.names import LONGEST_NAME
 from streamskit.kafka.access import Right
 from streamskit.kafka.topic_partition import partition_for
@@ -290,6 +290,11 @@ class ApplicationTopics:
         self._check_partners({**partitions, **between})
         return between
 
+    def check_requested(self) -> None:
+        """Raise a `TopologyError` where repartition topics that meet request different numbers of partitions."""
+        requested = {topic: sink.partitions for topic, (_, sink) in self._sinks().items() if sink.partitions}
+        self._check_partners(requested, TopologyError)
+
     def _check_there(self, partitions: Mapping[str, int], brokers: ExternalBroker) -> None:
         own = set(self.internal)
         needed = [topic for plan in self.plans for topic in plan.topics if topic not in own]
@@ -385,11 +390,12 @@ class ApplicationTopics:
             if not node.has_own_keys or any(store for each in self._beside(node) for store in each.reads):
                 yield topics, node
 
-    def _check_partners(self, partitions: Mapping[str, int]) -> None:
+    def _check_partners(self, partitions: Mapping[str, int], error: type[StreamsKitError] = StreamsError) -> None:
         for topics, node in self._partners():
-            if len({partitions[topic] for topic in topics}) > 1:
-                spelled = " and ".join(f"'{topic}' ({partitions[topic]} partitions)" for topic in topics)
-                raise StreamsError(
+            counts = {topic: partitions[topic] for topic in topics if topic in partitions}
+            if len(set(counts.values())) > 1:
+                spelled = " and ".join(f"'{topic}' ({count} partitions)" for topic, count in counts.items())
+                raise error(
                     f"{node.name} (written at {node.call_site}) brings together {spelled}: records with the same key "
                     "would be in different tasks and never meet. Create the topics with the same number of "
                     "partitions, or put .repartition(partitions=...) before that step."

@@ -56,6 +56,14 @@ class WrittenTopics:
                     f"'{self._application_id}' ran. Start the application again: it makes the topic. The function is "
                     f"not called for records that were on their way.{unseen(plan.options.bootstrap_servers)}"
                 )
+        for topic, what in _notes(plan).items():
+            if topic in self._gone:
+                return StreamsError(
+                    f"Topic '{topic}', in which sub-topology {plan.name} of '{self._application_id}' {what}, was "
+                    "deleted while the application ran. Start it again: it makes the topic, and goes on after its last "
+                    "whole micro-batch, or says what to do about the one that was under way."
+                    f"{unseen(plan.options.bootstrap_servers)}"
+                )
         if gone := [topic for topic in written(plan) if topic in self._gone]:
             return StreamsError(
                 f"Topic '{gone[0]}', which sub-topology {plan.name} of '{self._application_id}' writes, is not there "
@@ -67,5 +75,15 @@ class WrittenTopics:
 
 def written(plan: Plan) -> list[str]:
     """Return the topics that a query writes and no query is to read, as far as their names are known in advance."""
-    own = [*map(plan.changelog, plan.stores), *map(plan.calls_topic, plan.side_effects)]
+    own = [*map(plan.changelog, plan.stores), *map(plan.calls_topic, plan.side_effects), *_notes(plan)]
     return list(dict.fromkeys([*plan.outer_topics, *plan.options.handlers.dead_letter_topics, *own]))
+
+
+def _notes(plan: Plan) -> dict[str, str]:
+    """Return the topics that a query's transactions need beside those of its records, and what each is for."""
+    if not plan.options.in_transactions:
+        return {}
+    return {
+        plan.transactions_topic: "notes what it has written",
+        plan.checkpoint_topic: "keeps a copy of its checkpoint",
+    }

@@ -56,9 +56,9 @@ class _Held:
 class LocalStore(ReadOnlyStore[Span]):
     """What all local stores share: rows by partition, written by one thread and read by any.
 
-    A row's value is decoded only when it is read. `updates` counts the records taken in; `stopped` says why no more
-    will come, and is empty while more may. Lists leave out rows that the serdes cannot read; `unreadable` is the number
-    of those in the last list.
+    A row's value is decoded only when it is read. `updates` counts the records taken in, and once more whenever a
+    partition with rows was emptied; `stopped` says why no more will come, and is empty while more may. Lists leave out
+    rows that the serdes cannot read; `unreadable` is the number of those in the last list.
 
     Args:
         store: what it holds.
@@ -125,6 +125,7 @@ class LocalStore(ReadOnlyStore[Span]):
     def clear(self, partition: int) -> None:
         """Empty a partition, because its changelog starts over."""
         self.open(partition)
+        self.updates += bool(self._partitions[partition].storage.count())  # whoever looks only at changes has to look
         self._partitions[partition].storage.clear()
         self._partitions[partition].stream_time = -1
 

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import Protocol, Self, Unpack
+from typing import Any, Protocol, Self, Unpack
 from weakref import WeakSet
 
 from pyspark.sql import SparkSession
@@ -40,6 +40,9 @@ from streamskit.topology.source_topics import check_read_once
 
 DriverQuery = MemoryQuery | RealTimeQuery
 """A query of a test driver, in either of Spark's modes."""
+
+CLOSED = "The test driver is closed; this is the last that was seen of it."
+"""Why nothing more comes from a closed driver."""
 
 
 class _Watcher(Protocol):
@@ -140,6 +143,7 @@ class TopologyTestDriver:
         }  # fmt: skip
         self._offsets: Counter[tuple[str, int]] = Counter()
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
+        self._produced: set[str] = set()
         self._wall_clock = 0
         self._start(spark)
         # Without partitions all sub-topologies are one task, as in Kafka Streams' driver, and have one stream time.
@@ -159,11 +163,31 @@ class TopologyTestDriver:
         else:
             self._stop()
 
-    def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> TestInputTopic:
-        """Return an input topic for a source topic; the serdes are the source's own unless others are given.
+    def create_input_topic(
+        self,
+        name: str,
+        key: Serde | None = None,
+        value: Serde | None = None,
+        *,
+        start_timestamp: int = 0,
+        auto_advance: Duration = 0,
+    ) -> TestInputTopic:
+        """Return an input topic for a source topic.
+
+        Args:
+            name: its name.
+            key: the serde of its keys; the source's own by default.
+            value: the serde of its values; the source's own by default.
+            start_timestamp: where the topic's clock stands at first, in milliseconds since 1970. It times the records
+                that are piped without a timestamp.
+            auto_advance: by how much such a record moves the clock.
 
         Raises:
             TopologyError: the topology does not read that topic.
+            StreamsError: the start is no whole number of milliseconds.
+            ValueError: the step is no duration, or negative.
+
+        Mirrors `TopologyTestDriver#createInputTopic`.
         """
         sources = [source for source in self.topology.sources if not source.internal]
         reading = [source for source in sources if source.reads_topic(name)]
@@ -171,7 +195,9 @@ class TopologyTestDriver:
             known = ", ".join(topic for source in sources for topic in source.topic_names)
             raise TopologyError(f"The topology reads no topic '{name}'; it reads: {known}.")
         check_read_once(name, reading)
-        return TestInputTopic(name, key or reading[0].key, value or reading[0].value, self._pipe, self._partitions)
+        key, value = key or reading[0].key, value or reading[0].value
+        clock: Any = {"start_timestamp": start_timestamp, "auto_advance": auto_advance}
+        return TestInputTopic(name, key, value, self._pipe, self._partitions, **clock)
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> TestOutputTopic:
         """Return an output topic for a topic that the topology writes; by default with the sink's own serdes.
@@ -234,6 +260,13 @@ class TopologyTestDriver:
         self._partitions.check(changelog, partition)
         return self._stores[store.name].only({partition})
 
+    def produced_topic_names(self) -> set[str]:
+        """Return the topics to which something was written, internal ones such as changelogs included.
+
+        Mirrors `TopologyTestDriver#producedTopicNames`.
+        """
+        return set(self._produced)
+
     def metrics(self) -> dict[str, int]:
         """Return how many records each node has dropped, by the node's name.
 
@@ -262,6 +295,8 @@ class TopologyTestDriver:
 
     def _stop(self) -> None:
         self._is_closed = True
+        for store in self._stores.values():
+            store.stopped = CLOSED
         for query in self._queries:
             query.stop()
 
@@ -339,7 +374,8 @@ class TopologyTestDriver:
         if time <= self._stream_time or topic in self._global_topics:
             return
         sources = [source for source in self.topology.sources if source.reads_topic(topic)]
-        if topic in self._internal or any(each.timestamps is None and _is_readable(each, record) for each in sources):
+        # Only topics that an application keeps between its own sub-topologies have no source by their full name.
+        if not sources or any(each.timestamps is None and _is_readable(each, record) for each in sources):
             self._stream_time = time
             for query in self._timed:
                 if not query.plan.reads(topic):
@@ -418,6 +454,7 @@ class TopologyTestDriver:
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         self._outputs[record.topic].append(record)
+        self._produced.update({record.topic} - self._handovers)
 
 
 def _stays_failed(failure: StreamsError) -> StreamsError:

@@ -188,9 +188,7 @@ class _CapturingServices:
                 "add_state_store(Stores.in_memory_key_value_store(name, key, value))."
             )
         if store.name in self.stores:
-            raise StreamsError(
-                f"This context has a store '{store.name}' already: add it once, or name it otherwise."
-            )
+            raise StreamsError(f"This context has a store '{store.name}' already: add it once, or name it otherwise.")
         opened = open_store(self._stores_context, store, StoreAccess(f"store {store.name}"))
         self.stores[store.name] = opened
         return opened
@@ -235,9 +233,7 @@ class _CapturingServices:
 
     def _time(self, name: str) -> int:
         if name not in self.times:
-            raise StreamsError(
-                f"{name}() has no time, as no clock runs here: set it, set_{name}(milliseconds)."
-            )
+            raise StreamsError(f"{name}() has no time, as no clock runs here: set it, set_{name}(milliseconds).")
         return self.times[name]
 
 

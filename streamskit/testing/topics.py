@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from streamskit.api.headers import Headers, headers_of
-from streamskit.common.durations import whole_milliseconds
+from streamskit.common.durations import Duration, to_milliseconds, whole_milliseconds
 from streamskit.common.errors import StreamsError
 from streamskit.execution.record_columns import LARGEST_TIME
 from streamskit.serdes import Serde
@@ -30,22 +30,58 @@ LENGTHS = range(2, 6)
 """How many arguments of `TestInputTopic.pipe_input` a record may give."""
 
 
+class _TopicsClock:
+    def __repr__(self) -> str:
+        return "the topic's clock"
+
+
+THE_CLOCK: Any = _TopicsClock()
+"""Stands for a timestamp that a test does not give."""
+
+
 class TestInputTopic:
     """An input topic, to pipe records into. Mirrors `org.apache.kafka.streams.TestInputTopic`."""
 
     __test__ = False
 
     def __init__(
-        self, name: str, key: Serde, value: Serde, pipe: Callable[[list[Raw]], None], partitions: TopicPartitions
+        self,
+        name: str,
+        key: Serde,
+        value: Serde,
+        pipe: Callable[[list[Raw]], None],
+        partitions: TopicPartitions,
+        *,
+        start_timestamp: int = 0,
+        auto_advance: Duration = 0,
     ) -> None:
         self._name, self._key, self._value = name, key, value
         self._pipe, self._partitions = pipe, partitions
+        self._now, self._step = _whole(start_timestamp), to_milliseconds(auto_advance, "auto_advance")
+
+    def advance_time(self, duration: Duration) -> None:
+        """Move the topic's clock forward, which times the records that are piped without a timestamp.
+
+        Raises:
+            ValueError: it is no duration, or negative.
+
+        >>> with TopologyTestDriver(topology) as driver:
+        ...     orders = driver.create_input_topic("orders", auto_advance="1 second")
+        ...     orders.pipe_records([("a", "Kafka"), ("b", "Kafka")])
+        ...     orders.advance_time("1 minute")
+        ...     orders.pipe_input("c", "Kafka")
+        ...     times = [record.timestamp for record in driver.create_output_topic("out").read_records_to_list()]
+        ...     assert times == [0, 1000, 62_000]
+
+        Mirrors `TestInputTopic#advanceTime`.
+        """
+        self._now += to_milliseconds(duration, "duration")
 
     def pipe_input(
         self,
         key: Any,
         value: Any,
-        timestamp: int = 0,
+        timestamp: int = THE_CLOCK,
         headers: Headers = (),
         partition: int | None = None,
     ) -> None:
@@ -54,7 +90,7 @@ class TestInputTopic:
         Args:
             key: the key, or None.
             value: the value, or None for a tombstone.
-            timestamp: milliseconds since 1970.
+            timestamp: milliseconds since 1970; without it, the topic's clock, which stands at 0 unless you set it.
             headers: pairs of a name and bytes; as in Kafka, None may stand for bytes.
             partition: which partition of the topic it goes to; the key decides (by murmur2) if none is given.
 
@@ -82,14 +118,18 @@ class TestInputTopic:
         self,
         key: Any,
         value: Any,
-        timestamp: int = 0,
+        timestamp: int = THE_CLOCK,
         headers: Headers = (),
         partition: int | None = None,
     ) -> Raw:
         if partition is not None:
             self._partitions.check(self._name, partition)
         key_bytes, value_bytes = self._key.serialize(key), self._value.serialize(value)
-        return Raw(self._name, key_bytes, value_bytes, _whole(timestamp), headers_of(headers), partition)
+        time = self._now if timestamp is THE_CLOCK else _whole(timestamp)
+        raw = Raw(self._name, key_bytes, value_bytes, time, headers_of(headers), partition)
+        if timestamp is THE_CLOCK:
+            self._now += self._step
+        return raw
 
 
 def _whole(timestamp: Any) -> int:

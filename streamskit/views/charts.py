@@ -23,6 +23,9 @@ MARKS = (
 )
 """Each line has its own colour, dashes and mark, so that colour is never needed to tell them apart."""
 
+SMALLEST, LARGEST = 1e-300, 1e300
+"""The smallest step of an axis, and the largest number that is drawn: beyond them floats cannot be reckoned with."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
@@ -33,7 +36,7 @@ TIME_STEPS += [times * HOUR for times in (1, 2, 6, 12, 24, 48, 168)]
 
 def line_chart(title: str, lines: Mapping[str, Points]) -> str:
     """Draw values over time: one line for each name, at most five; a point is (milliseconds, value)."""
-    drawn = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in lines.items()}
+    drawn = {name: [(x, y) for x, y in points if abs(y) <= LARGEST] for name, points in lines.items()}
     drawn = {name: points for name, points in drawn.items() if points}
     if not drawn:
         return empty(title, "No numbers to draw.", HEIGHT)
@@ -54,7 +57,7 @@ def line_chart(title: str, lines: Mapping[str, Points]) -> str:
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> str:
     """Draw named values as horizontal bars, from the first down."""
-    bars = [(name, value) for name, value in bars if math.isfinite(value)]
+    bars = [(name, value) for name, value in bars if abs(value) <= LARGEST]
     if not bars:
         return empty(title, "No numbers to draw.", HEIGHT)
     places = decimals(value for _, value in bars)
@@ -77,7 +80,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Return round numbers that span a range: 1, 2 or 5 times a power of ten apart."""
     if high <= low:
         low, high = low - (abs(low) or 1) * 0.05, high + (abs(high) or 1) * 0.05
-    rough = (high - low) / about
+    rough = max((high - low) / about, SMALLEST)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
     start = math.floor(low / step)

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from streamskit.common.durations import Duration
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.charts import counted
-from streamskit.views.controls import button, in_background
+from streamskit.views.controls import button, close_whole, in_background
 from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot
@@ -227,7 +227,7 @@ class ClusterView(LiveView):
                 for words, server in zip(offers, servers, strict=True)
             ]
             for each in gone:
-                each.close()
+                close_whole(each)
 
     def _do(self, act: Callable[..., object], *arguments: str) -> None:
         def run() -> None:

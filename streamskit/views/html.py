@@ -14,7 +14,7 @@ from streamskit.common.svg import as_image, printable
 from streamskit.common.themes import on_dark_pages
 from streamskit.views.charts import dated, decimals, shortened, spelled
 
-SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
+SIGNS = {"live": "●", "paused": "❚❚", "resting": "◌", "stopped": "■", "saved": "▤", "failed": "▲"}
 """A sign for each state, so that it can be recognised without colour."""
 
 MARK, LINE = 20, 26
@@ -61,6 +61,17 @@ STYLE = (
 </style>"""
 )
 
+DISCONNECTED = (
+    """<style>
+.streamskit-view.sk-disconnected,.jupyter-widgets-disconnected.streamskit-live .sk-badge{display:none}
+.jupyter-widgets-disconnected.streamskit-live .sk-disconnected{display:block}
+.jupyter-widgets-disconnected.streamskit-live .jupyter-widgets-disconnected::before{content:none}
+</style>"""
+    '<div class="streamskit-view sk-disconnected" role="status"><div class="sk-failed">▲ Not live any more: the kernel '
+    "of this view was restarted, has ended, or is out of reach. Run the cell again.</div></div>"
+)
+"""What a live view says when its page, which marks widgets without a kernel, has lost it; unseen until then."""
+
 OUTPUTS = (".jp-OutputArea-child", ".output_container", ".output_area")
 """What holds one output of a cell: in JupyterLab, Notebook 7 and nbconvert; in VS Code; in nbviewer's older pages.
 
@@ -89,14 +100,14 @@ def notice(sentence: str, kind: str) -> str:
     return part(f'<div class="sk-failed">{escape(sentence)}</div>', kind)
 
 
-def headline(name: str, state: str, facts: Iterable[str], beneath: str = "") -> str:
-    """Return the lines that say what is seen and how fresh it is; what is `beneath` explains the state."""
+def headline(name: str, state: str, facts: Iterable[str], beneath: str = "", is_trouble: bool = False) -> str:
+    """Return the lines that say what is seen and how fresh it is; what is `beneath` explains that, or is trouble."""
     badge = f'<span class="sk-badge sk-{state}">{SIGNS[state]} {state}</span>'
     return (
         f"<div><b>{escape(name)}</b> {badge}</div><div>"
         + " · ".join(f"<span>{escape(fact)}</span>" for fact in facts)
         + "</div>"
-        + (f'<div class="sk-{state}">{escape(beneath)}</div>' if beneath else "")
+        + (f'<div class="sk-{"failed" if is_trouble else state}">{escape(beneath)}</div>' if beneath else "")
     )
 
 

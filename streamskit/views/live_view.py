@@ -10,9 +10,10 @@ from IPython.display import display
 
 from streamskit.common.durations import Duration, spell
 from streamskit.views.controls import checked_interval, close_whole, field
-from streamskit.views.html import LIVE, STYLE, notice, part
+from streamskit.views.html import DISCONNECTED, LIVE, STYLE, notice, part
 from streamskit.views.kept_page import KeptPage
 from streamskit.views.page import Page, saved_page
+from streamskit.views.page_answers import PageAnswers
 
 REFRESHES = (200, 500, 1000, 2000, 5000, 10_000)
 """The refresh intervals to choose from, in milliseconds."""
@@ -20,6 +21,7 @@ REFRESHES = (200, 500, 1000, 2000, 5000, 10_000)
 PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
 
+RESTS = "No page has answered for a while, so this view rests. It goes on as soon as one answers."
 
 GLANCE, AT_MOST_EVERY = 0.01, 0.05
 """How often a timer asks whether there is news, and how soon after a look news leads to the next one, in seconds."""
@@ -58,10 +60,12 @@ class LiveView(widgets.VBox):
         self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
         self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
         self._controls = widgets.HBox([*controls, self._every, self._pause], layout={"flex_flow": "wrap"})
+        self._answers = PageAnswers(self._on_answer)
         self._timer = RepeatingTimer(
-            self.refresh, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep, self.has_news
+            self._tick, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep, self.has_news
         )
-        super().__init__([widgets.HTML(STYLE), self._header, self._controls, *self._parts.values()])
+        shown = [self._header, self._controls, *self._parts.values()]
+        super().__init__([widgets.HTML(STYLE + DISCONNECTED), *shown, self._answers])
         self.add_class(LIVE)
         # 0 in place of None makes the page count its views of this widget.
         self._view_count = 0
@@ -171,9 +175,13 @@ class LiveView(widgets.VBox):
         return self._state == "live"
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return what a page has to know; a reloaded page counts its views from 0."""
+        """Return what a page has to know; a reloaded page asks for all, and counts its views from 0."""
         state: dict[str, Any] = super().get_state(key, drop_defaults)
-        return {**state, "_view_count": 0} if key is None else state
+        if key is not None:
+            return state
+        self._answers.wait_again()
+        self._timer.start()
+        return {**state, "_view_count": 0}
 
     def _part(self, html: str) -> str:
         return part(html, self.PAGE.kind)
@@ -186,7 +194,7 @@ class LiveView(widgets.VBox):
 
     def _listen_beside_the_cells(self) -> None:
         """Let the controls respond while a cell runs."""
-        for widget in (self, *_within(self._controls)):
+        for widget in (self, *_within(self._controls), *self._answers.all):
             # JupyterLab talks to a thread beside the cells; ipykernel would reply to whichever frontend wrote last.
             getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
@@ -202,12 +210,23 @@ class LiveView(widgets.VBox):
         return "paused" if self._pause.value else "live"
 
     def _is_needed(self) -> bool:
-        is_seen = self._view_count or self._followers or time.monotonic() < self._awaited_until
-        return self.is_live and bool(is_seen)
+        is_shown = self._view_count and not self._answers.is_silent
+        return self.is_live and bool(is_shown or self._followers or time.monotonic() < self._awaited_until)
+
+    def _tick(self) -> None:
+        if self._view_count:
+            self._answers.ask()
+        self.refresh()
 
     def _fall_asleep(self) -> None:
         with self._looking:
             self.rest()
+            if self._snapshot is not None and self.is_live and self._answers.is_silent:
+                self._header.value = self._part(self.PAGE.header(self._snapshot, "resting", RESTS))
+
+    def _on_answer(self) -> None:
+        if not self._timer.is_running:
+            self._timer.start()
 
     def _on_views(self, change: Any) -> None:
         self._awaited_until = 0.0

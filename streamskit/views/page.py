@@ -62,7 +62,8 @@ class Page(Generic[S]):
         as_of = [f"as of {moment(int(snapshot.taken_at) * 1000)} UTC"] if is_saved else []
         state = "failed" if snapshot.trouble and state == "live" else state
         beneath = trouble or snapshot.stopped or snapshot.trouble
-        return headline(snapshot.name, state, [*self.facts(snapshot, is_saved), *as_of], beneath) + self.alarm(snapshot)
+        facts = [*self.facts(snapshot, is_saved), *as_of]
+        return headline(snapshot.name, state, facts, beneath, bool(trouble)) + self.alarm(snapshot)
 
     def kept(self, snapshot: S) -> str:
         """Return what a saved notebook shows of a snapshot."""

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamskit.api.error_handlers import fails
+from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.common.errors import StreamsError
 from streamskit.kafka.tail import Tail
 from streamskit.runtime import KafkaStreams
 from streamskit.serdes import Serde
 from streamskit.testing import TopologyTestDriver
-from streamskit.testing.driver import DriverQuery
+from streamskit.testing.driver import CLOSED, DriverQuery
 from streamskit.testing.memory import Raw
+from streamskit.topology.nodes import Source
 from streamskit.views import streams_source
+from streamskit.views.charts import shortened
 from streamskit.views.html import as_text
 from streamskit.views.upstream import UpstreamSource
 
@@ -25,7 +29,8 @@ TimeOf = Callable[[Any], int]
 """Takes a record's value and returns its time in milliseconds since 1970."""
 
 
-UNREADABLE, TIMELESS = "its key or value is not what the serde reads", "its time is negative"
+UNREADABLE = "its key or value is not what the serde reads"
+TIMELESS, NO_TIME = "its time is negative", "it has no time"
 """Why a record is refused before any operator sees it."""
 
 
@@ -99,8 +104,8 @@ class DriverRecords:
         return Counter(self._driver.metrics())
 
     def stopped(self) -> str:
-        """Return nothing: records may be piped in at any time."""
-        return ""
+        """Return why no more can be piped in, once the driver is closed."""
+        return CLOSED if self._driver._is_closed else ""
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -213,10 +218,41 @@ def as_arrivals(
     for origin in feeding:
         for topic in origin.topics:
             fed.setdefault(topic, []).append(origin)
-    return [_arrival(record, fed[record.topic], time, leaves_out) for record in raw if record.topic in fed]
+    times = _Times(time)
+    return [_arrival(record, fed[record.topic], times, leaves_out) for record in raw if record.topic in fed]
 
 
-def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None, leaves_out: bool) -> ShownRecord:
+class _Times:
+    """The times of one partition's records, as the timestamp extractors of their sources take them."""
+
+    def __init__(self, time: TimeOf | None) -> None:
+        self._time = time
+        self._latest: dict[str, int] = {}
+
+    def of(self, record: Any, value: Any, source: Source) -> tuple[int, str]:
+        """Return the time of a record, and why it is refused if it has none that is valid."""
+        taken = record.timestamp if self._time is None else self._taken(value)
+        if taken is not None and taken >= 0:
+            self._latest[record.topic] = max(taken, self._latest.get(record.topic, 0))
+            return taken, ""
+        extractor = source.timestamps or TimestampExtractor.fail_on_invalid()
+        choice = extractor.invalid if taken is not None else extractor.missing or extractor.invalid
+        if choice == "partition time" and record.topic in self._latest:
+            return self._latest[record.topic], ""
+        return (record.timestamp, NO_TIME) if taken is None else (taken, TIMELESS)
+
+    def _taken(self, value: Any) -> int | None:
+        if value is None or self._time is None:
+            return None
+        try:
+            taken = self._time(value)
+            return None if taken is None else int(taken)
+        except Exception as failure:  # whatever a user's function raises
+            why = f"{shortened(as_text(value), 60)}: {type(failure).__name__}: {failure}"
+            raise StreamsError(f"time= takes no time from the value {why}") from failure
+
+
+def _arrival(record: Any, feeding: Sequence[UpstreamSource], times: _Times, leaves_out: bool) -> ShownRecord:
     source, sides = feeding[0].source, tuple(sorted({origin.side for origin in feeding}))
     parts = ((source.key, record.key), (source.value, record.value))
     try:
@@ -224,9 +260,9 @@ def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None
     except Exception:  # whatever a serde raises
         shown = [readable(serde, data) for serde, data in parts]
         return ShownRecord(shown[0], shown[1], record.timestamp, sides, UNREADABLE if leaves_out else "")
-    timestamp = record.timestamp if time is None or value is None else int(time(value))
+    timestamp, refused = times.of(record, value, source)
     shown = [None if each is None else as_text(each) for each in (key, value)]
-    return ShownRecord(shown[0], shown[1], timestamp, sides, TIMELESS if timestamp < 0 else "")
+    return ShownRecord(shown[0], shown[1], timestamp, sides, refused)
 
 
 def readable(serde: Serde, data: bytes | None) -> str | None:

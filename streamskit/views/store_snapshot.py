@@ -231,7 +231,12 @@ def can_be_drawn(value: Any) -> bool:
 
 
 def _drawn(value: Any) -> float:
-    return float(value) if isinstance(value, Decimal) else value
+    """Return a number as it is drawn: NaN for one that is too large for a float."""
+    try:
+        drawn = float(value)
+    except (OverflowError, ValueError):  # the latter of a Decimal that is a signalling NaN
+        return math.nan
+    return value if isinstance(value, int) else drawn
 
 
 def _key(item: KeyValue) -> str:

@@ -95,10 +95,15 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
     Args:
         moments: by title, data frames with the columns instance, role ("active" or "standby") and partition.
 
+    Raises:
+        ValueError: there is no moment.
+
     >>> hosting({"before": shares, "after": other_shares})  # doctest: +SKIP
     """
     from matplotlib.patches import Patch
 
+    if not moments:
+        raise ValueError("There is no moment to draw: give data frames by title, as in hosting({'before': shares}).")
     everything = pd.concat(moments.values())
     instances, partitions = sorted(set(everything["instance"])), sorted(set(everything["partition"]))
     size = (0.9 + 0.45 * len(instances), len(moments), 2 * len(moments) + 1)

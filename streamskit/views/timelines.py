@@ -1,13 +1,14 @@
 """Pictures of records in time, drawn from a topology's input and output: windows, joins, stream time, tables."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.views.charts import COLOURS, round_times
 from streamskit.views.event_time_axis import stacked
+from streamskit.views.timed_records import TimedRecord, check_known, height_of, keyed, timed, window_of
 from streamskit.views.timeline_words import (
     arrivals_in_words,
     clock,
@@ -29,14 +30,6 @@ RULES = 100
 """How many dotted lines are drawn across a picture at most."""
 
 
-class TimedRecord(NamedTuple):
-    """What a picture needs of a record; `timestamp` in milliseconds since 1970."""
-
-    key: Any
-    value: Any
-    timestamp: int
-
-
 def as_table(records: Iterable[Any]) -> pd.DataFrame:
     """Return records as a data frame to read: times as times of day, a windowed key as key, start and end.
 
@@ -47,15 +40,18 @@ def as_table(records: Iterable[Any]) -> pd.DataFrame:
 
     >>> as_table(driver.create_output_topic("totals").read_records_to_list())  # doctest: +SKIP
     """
-    timed = [_timed(record) for record in records]
-    fields = list(dict.fromkeys(name for _, value, _ in timed if isinstance(value, dict) for name in value))
-    taken = {"key", "time", *(["start", "end"] if any(isinstance(key, Windowed) for key, _, _ in timed) else [])}
+    read = [timed(record) for record in records]
+    fields = list(dict.fromkeys(name for _, value, _ in read if isinstance(value, dict) for name in value))
+    has_others = not fields or not all(isinstance(value, dict | None) for _, value, _ in read)
+    taken = {"key", "time", *(["start", "end"] if any(isinstance(key, Windowed) for key, _, _ in read) else [])}
+    taken |= {"value"} if has_others else set()
     columns = {name: f"value.{name}" if name in taken else name for name in fields}
     rows = []
-    for key, value, timestamp in timed:
+    for key, value, timestamp in read:
         windowed = isinstance(key, Windowed)
         row = {"key": key.key, "start": clock(key.start), "end": clock(key.end)} if windowed else {"key": key}
-        row |= {column: (value or {}).get(name) for name, column in columns.items()} if fields else {"value": value}
+        row |= {column: value.get(name) if isinstance(value, dict) else None for name, column in columns.items()}
+        row |= {"value": None if fields and isinstance(value, dict) else value} if has_others else {}
         rows.append(row | {"time": clock(timestamp)})
     return pd.DataFrame(rows, dtype=object)
 
@@ -75,9 +71,12 @@ def windows_timeline(
         dropped: the records that came too late.
         label: returns the text in a window, given its result.
         record_label: returns the text beside a record, given its value.
+
+    Raises:
+        ValueError: a result has no windowed key, or something is no record.
     """
-    came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
-    windows = {key: value for key, value, _ in map(_timed, results)}
+    came, lost = [keyed(record) for record in records], [keyed(record) for record in dropped]
+    windows = {window_of(key): value for key, value, _ in map(keyed, results)}
     windows = {key: value for key, value in windows.items() if value is not None}
     first, last = _span([*(r.timestamp for r in came), *(t for key in windows for t in (key.start, key.end))])
     lanes: dict[float, str] = {}
@@ -132,8 +131,14 @@ def join_timeline(
         windows: the window of the join, drawn above each left record.
         label: returns the text beside a record, given its value; pairs refer to it; the value itself if not given.
         rows: whether the right records are rows of a table, each drawn as a bar until the next update of its key.
+
+    Raises:
+        ValueError: a pair names a record that is not there, or something is no record.
     """
-    sides = [[_timed(record) for record in side] for side in (left, right)]
+    sides = [[keyed(record) for record in side] for side in (left, right)]
+    pairs = list(pairs)
+    for number, name in enumerate(names):
+        check_known([pair[number] for pair in pairs], [_text(each.value, label) for each in sides[number]], name)
     spans = []
     if windows:
         before, after = windows.before_ms, windows.after_ms
@@ -155,7 +160,6 @@ def join_timeline(
     for number, span in enumerate(spans):
         colour = COLOURS[keys.index(sides[0][number].key) % len(COLOURS)]
         axes.plot(span, [1.35 + number % 4 * 0.1] * 3, "|-", color=colour, linewidth=1.4, markersize=7)
-    pairs = list(pairs)
     for one, two in pairs:
         _pair(axes, places, None if one is None else str(one), None if two is None else str(two), rows)
     for number, key in enumerate(keys):
@@ -179,7 +183,7 @@ def stream_time(
         windows: the windows whose ends to draw, with the time up to which they are closed.
         label: returns the text beside a record, given its value; the key is shown if not given.
     """
-    came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
+    came, lost = [keyed(record) for record in records], [keyed(record) for record in dropped]
     times = [record.timestamp for record in came]
     now = [max(times[: number + 1]) for number in range(len(times))]
     places = list(range(1, len(times) + 1))
@@ -224,10 +228,15 @@ def punctuation_timeline(
         calls: for each punctuation, how many records came before it, and the time that was passed to it.
         interval: how often it is due, in milliseconds; at most one punctuation falls between two multiples.
         label: returns the text beside a record, given its value; the key is shown if not given.
+
+    Raises:
+        ValueError: the interval is not at least a millisecond.
     """
+    if interval < 1:
+        raise ValueError(f"interval={interval!r} is no interval of punctuations: give milliseconds, 1 or more.")
     figure = stream_time(records, label=label)
     (axes,) = figure.axes
-    times = [_timed(record).timestamp for record in records]
+    times = [keyed(record).timestamp for record in records]
     if times:
         multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
         _rules(axes, multiples, len(times), zorder=0, label="due from here on")
@@ -248,15 +257,18 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
     Args:
         updates: what came out of the table, each (key, value, timestamp).
         value: returns a number for an update's value.
+
+    Raises:
+        ValueError: the value of an update is no number, or something is no record.
     """
     rows: dict[Any, list[TimedRecord]] = {}
-    for update in map(_timed, updates):
+    for update in map(keyed, updates):
         rows.setdefault(update.key, []).append(update)
     times = [update.timestamp for updates_ in rows.values() for update in updates_]
     first, last = _span(times)
+    drawn = [[height_of(each, value) for each in own] for own in rows.values()]
     figure, axes = _axes(first, last)
-    for number, (key, own) in enumerate(rows.items()):
-        heights = [float("nan") if each.value is None else (value or float)(each.value) for each in own]
+    for number, ((key, own), heights) in enumerate(zip(rows.items(), drawn, strict=True)):
         colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         axes.step([*(each.timestamp for each in own), last], [*heights, heights[-1]], where="post", color=colour)
         axes.plot([each.timestamp for each in own], heights, mark, color=colour, markersize=7, label=str(key))
@@ -266,17 +278,11 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
     _legend(axes)
     axes.set_ylim(bottom=0)
     figure.set_figheight(3)
-    figure.set_label(rows_in_words(rows, lambda each: f"{(value or float)(each.value):g}"))
+    figure.set_label(rows_in_words(rows, lambda each: f"{height_of(each, value):g}"))
     return finished(figure)
 
 
 # ---- parts of pictures -----------------------------------------------------------------------------------------------
-
-
-def _timed(record: Any) -> TimedRecord:
-    if hasattr(record, "timestamp"):
-        return TimedRecord(record.key, record.value, record.timestamp)
-    return TimedRecord(*record[:3])
 
 
 def _text(value: Any, label: Label | None) -> str:

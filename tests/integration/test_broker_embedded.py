@@ -356,3 +356,38 @@ def test_a_broker_that_never_started_has_no_address(tmp_path: Path) -> None:
         broker.topics()
     with pytest.raises(BrokerError, match="cannot be paused"):
         broker.pause()
+
+
+IN_A_FOLDER = """
+import sys
+from pathlib import Path
+
+from streamskit.broker import EmbeddedBroker
+from streamskit.environment.session import spark_session
+
+folder = Path(sys.argv[1])
+with EmbeddedBroker(folder / "broker") as broker:
+    print(broker.is_running)
+spark_session().range(3).write.parquet(f"file://{folder / 'rows'}")
+print(len(list((folder / "rows").glob("*.parquet"))) > 0)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("locale", ["C", "xx_XX.UTF-8"])
+def test_a_broker_and_spark_start_in_a_folder_with_an_accent_whatever_the_locale(tmp_path: Path, locale: str) -> None:
+    folder = tmp_path / "Übung é"
+    folder.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_A_FOLDER, str(folder)],
+        env={
+            **os.environ,
+            "LC_ALL": locale,
+            "STREAMSKIT_PROJECT": str(folder),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert ran.stdout.split() == ["True", "True"], ran.stderr

@@ -9,9 +9,14 @@ import pytest
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from streamskit import Serdes
 from streamskit.broker.base import Broker
 from streamskit.kafka import group_member
 from streamskit.kafka.group_member import GroupMember
+from streamskit.queries import Catalogue, Instance, QueryableStore
+from streamskit.queries.metadata import HostInfo
+from streamskit.state.stores import Store
+from streamskit.testing import wait_until
 
 pytestmark = [pytest.mark.broker]
 
@@ -43,6 +48,33 @@ def test_a_member_of_a_group_about_a_topic_that_is_not_there_does_not_create_it(
         for _ in range(5):
             member.poll()
     assert name not in default_broker.topics()
+
+
+def test_a_session_of_half_an_hour_is_joined_with_as_kafka_allows(broker: Broker, name: str) -> None:
+    broker.create_topics(name)
+    roll = Roll()
+    with GroupMember(broker.bootstrap_servers, name, roll, [name], 1_800_000) as member:
+
+        def has_joined() -> bool:
+            member.poll()
+            return bool(roll.heard)
+
+        wait_until(has_joined, "its place in the group", 30)
+
+
+@pytest.mark.parametrize("session_timeout", ["1 ms", "3 seconds", "2 hours"])
+def test_an_instance_whose_session_timeout_the_broker_refuses_says_between_which_it_has_to_be(
+    default_broker: Broker, name: str, session_timeout: str
+) -> None:
+    store = Store("counts", "key-value", Serdes.string(), Serdes.long())
+    stores = Catalogue(name, (QueryableStore(store, f"{name}-changelog", 0),))
+    default_broker.create_topics(f"{name}-changelog")
+    here = HostInfo("127.0.0.1", 9)
+    instance = Instance(stores, default_broker.bootstrap_servers, here, session_timeout=session_timeout)
+    instance.start()
+    says = "group.min.session.timeout.ms and group.max.session.timeout.ms say what it takes"
+    wait_until(lambda: says in instance.health().waits_for, "the reason why it has no share", 30)
+    instance.stop()
 
 
 def test_a_member_stays_in_its_group_however_its_polls_cut_into_joining(

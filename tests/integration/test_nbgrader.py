@@ -9,8 +9,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from traitlets.config import Config
 
-from streamskit.course.labs import catalogue
+from streamskit.course.labs import catalogue, checking
+from streamskit.course.labs.time_limit import AGAIN_SECONDS
 
 ROOT = Path(__file__).parents[2]
 LAB = "08-windows"
@@ -28,6 +30,12 @@ def course(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "labs" / "nbgrader_config.py", folder)
     (tmp_path / "pyproject.toml").touch()
     return folder
+
+
+def test_a_check_says_that_an_answer_hangs_before_nbgrader_gives_the_cell_up() -> None:
+    said = Config()
+    exec((ROOT / "labs" / "nbgrader_config.py").read_text(), {"get_config": lambda: said})
+    assert said.ExecutePreprocessor.timeout > checking.LONGEST + AGAIN_SECONDS
 
 
 @pytest.mark.soak

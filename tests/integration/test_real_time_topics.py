@@ -49,6 +49,11 @@ def with_a_gap(run_on: Run, broker: Broker, name: str, copies: Topology) -> None
     streams = started(run_on, broker, copies)
     streams.await_processed()
     streams.close()
+    write_with_a_gap(broker, name)
+
+
+def write_with_a_gap(broker: Broker, name: str) -> None:
+    """Write 10 to 29, and delete what is in partition 0 before 16, as retention does in its time."""
     write(broker, name, range(10, 30))
     with admin_client(broker.bootstrap_servers) as admin:
         admin.delete_records({TopicPartition(f"{name}-in", 0): 8})
@@ -63,6 +68,25 @@ def test_records_that_expired_before_the_start_refuse_it_or_are_counted(
     streams = started(run_on, broker, copies, on_data_loss="continue")
     streams.await_processed()
     assert copied(broker, name) == [n for n in range(30) if n not in (10, 12, 14)]
+    assert streams.metrics()["lost"].tolist() == [3]
+
+
+@pytest.mark.parametrize("policy", ["stop", "continue"])
+def test_records_that_expire_while_it_is_paused_stop_it_or_are_counted(
+    policy: str, broker: Broker, name: str, run_on: Run, copies: Topology
+) -> None:
+    streams = started(run_on, broker, copies, on_data_loss=policy)
+    streams.await_processed()
+    streams.pause()
+    write_with_a_gap(broker, name)
+    streams.resume()
+    if policy == "stop":
+        with pytest.raises(StreamsError, match=r"^3 records were deleted before sub-topology 0 of .* offsets 5 to 7"):
+            streams.await_processed()
+        return
+    streams.await_processed()
+    # The other partition's records of the batch that failed may be there twice: at least once.
+    assert set(copied(broker, name)) == {*range(30)} - {10, 12, 14}
     assert streams.metrics()["lost"].tolist() == [3]
 
 
@@ -122,15 +146,19 @@ def test_with_the_policy_continue_a_topic_that_is_made_anew_is_read_from_its_fir
     assert streams.state is State.RUNNING
 
 
-def test_partitions_that_are_added_are_read_too(broker: Broker, name: str, run_on: Run, copies: Topology) -> None:
+@pytest.mark.parametrize("partitions", [3, 40], ids=["few", "more than slots"])
+def test_partitions_that_are_added_are_read_too(
+    partitions: int, broker: Broker, name: str, run_on: Run, copies: Topology
+) -> None:
     streams = started(run_on, broker, copies)
     streams.await_processed()
     with admin_client(broker.bootstrap_servers) as admin:
-        admin.create_partitions({f"{name}-in": 3})
-    write(broker, name, range(10, 40), partitions=3)
-    wait_until(partial(_has_all, broker, name, set(range(40))), "the records of all three partitions", 60)
+        admin.create_partitions({f"{name}-in": partitions})
+    write(broker, name, range(10, 90), partitions=partitions)
+    # await_processed() would end the batch, and the tasks that wait for a slot would have their turn.
+    wait_until(partial(_has_all, broker, name, set(range(90))), "the records of all partitions", 60)
     streams.await_processed()
-    assert copied(broker, name) == list(range(40))
+    assert copied(broker, name) == list(range(90))
 
 
 def _has_all(broker: Broker, name: str, numbers: set[int]) -> bool:

@@ -23,12 +23,12 @@ from streamskit import StreamsBuilder, TimeWindows
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue, checking, scores
 from streamskit.course.labs.exercise import Exercise, Judges, Lab, Runs, Says, Verdict, is_answer, right
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.student import student_version
 from streamskit.course.labs.time_limit import TookTooLong, finished_first, time_limit
-from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
+from streamskit.labs import CheckFailed, check, hint, progress, reset, solution, try_out
 from tests.labs.lab_runner import source
 
 pytestmark = pytest.mark.usefixtures("empty_progress")
@@ -117,9 +117,17 @@ def test_hints_come_one_by_one_and_stay(shown: Shown) -> None:
     assert [text for _, text, _ in shown[1:]] == ["a", "a\nb", "a\nb\nc", "a\nb\nc"]
 
 
-def test_a_hint_of_nothing_asks_for_a_name() -> None:
-    with pytest.raises(StreamsKitError, match="Run a check first"):
-        hint()
+@pytest.mark.parametrize("shows", [hint, solution])
+def test_a_hint_or_solution_of_nothing_asks_for_a_name(shows: Callable[[], None]) -> None:
+    with pytest.raises(StreamsKitError, match=f"Run a check first, or name the exercise: {shows.__name__}"):
+        shows()
+
+
+def test_a_mission_that_is_no_function_is_told_so_before_its_scene_is_set() -> None:
+    def scene(site: Site) -> None:
+        raise AssertionError
+
+    assert "It has to be a function, but is 5." in Lives("nowhere", scene, lambda *_: right("yes"))(5).says
 
 
 def test_progress_counts_what_passed_and_a_later_failure_takes_nothing_back(shown: Shown) -> None:
@@ -386,10 +394,38 @@ class TestOfATopology:
         assert table["value"].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("records", [None, 3, "words", [("words", "k", "one")]])
+ONE = ("words", "k", "one", 0)
+
+
+@pytest.mark.parametrize("records", [None, 3, "words", [ONE[:3]], ONE, [*ONE], {"words": [ONE]}, [{"topic": "words"}]])
 def test_what_is_no_list_of_records_is_refused_with_an_example(records: Any) -> None:
     with pytest.raises(StreamsKitError, match=r'such as \[\("clicks", "ann", "home", 0\)\], and not '):
         try_out(shouted, records)
+
+
+def test_one_record_without_its_list_is_not_taken_for_durations() -> None:
+    records: Any = ONE
+    with pytest.raises(StreamsKitError, match=r"and not one record by itself: \('words', 'k', 'one', 0\)"):
+        try_out(shouted, records)
+
+
+def test_what_is_neither_a_record_nor_a_duration_is_told_what_moves_the_wall_clock() -> None:
+    with pytest.raises(StreamsKitError, match=r"and not 'noon'.* moves the wall clock forward"):
+        try_out(shouted, [ONE, "noon"])
+
+
+@pytest.mark.parametrize("answer", ["shouted", None])
+def test_try_out_of_a_name_or_of_what_a_call_returned_asks_for_the_function_itself(answer: Any) -> None:
+    with pytest.raises(StreamsKitError, match="try_out takes your function itself, neither in quotes nor called"):
+        try_out(answer, [ONE])
+
+
+def test_a_function_of_several_arguments_is_told_that_the_builder_is_the_only_one(shown: Shown) -> None:
+    def loud(builder: StreamsBuilder, topic: str) -> None: ...
+
+    assert (
+        "it has to take one argument, the StreamsBuilder, and not several: loud(builder" in failure("loud", loud).says
+    )
 
 
 def test_what_a_check_found_is_in_the_notebooks_output_for_who_collects_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,20 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from streamskit import KStream, Processor, Record, Serdes, Stores, StreamsBuilder
-from streamskit.course.labs import catalogue
+from streamskit import JoinWindows, KStream, Processor, Record, Serdes, Stores, StreamsBuilder, ValueAndTimestamp
+from streamskit.course.labs import catalogue, several_tasks
+from streamskit.course.labs.exercises.flights import TALLY, add, nobody
 from streamskit.course.labs.exercises.pos_invoices import INVOICE
 from streamskit.course.labs.several_tasks import SPLIT
-from streamskit.datasets import MOVIE_SCHEMA, PLAY_SCHEMA, RATING_SCHEMA, SONG_SCHEMA
+from streamskit.datasets import (
+    FLIGHT_SCHEMA,
+    MOVIE_SCHEMA,
+    PLANE_SCHEMA,
+    PLAY_SCHEMA,
+    RATING_SCHEMA,
+    SONG_SCHEMA,
+    WEATHER_SCHEMA,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +36,10 @@ def nothing(records: KStream, field: str) -> KStream:
 
 def a_repartition(records: KStream, field: str) -> KStream:
     return records.select_key(lambda v: v[field]).repartition()
+
+
+def the_key_as_it_was(records: KStream, field: str) -> KStream:
+    return records.repartition()
 
 
 def sales_by_item(before: Before) -> Callable[[StreamsBuilder], None]:
@@ -165,12 +178,96 @@ def rating_spread(before: Before) -> Callable[[StreamsBuilder], None]:
     return answer
 
 
-ANSWERS = (sales_by_item, listeners_by_song, running_average, changed_minds, rating_spread)
+def favourite_products(before: Before) -> Callable[[StreamsBuilder], None]:
+    class Favourites(Processor):
+        def process(self, record: Record) -> None:
+            rows, product = self.context.state_store("favourites"), record.value["product"]
+            old = rows.get(product) or ValueAndTimestamp(0, 0)
+            new = ValueAndTimestamp(old.value + 1, max(old.timestamp, record.timestamp))
+            rows.put(product, new)
+            self.context.forward(Record(product, *new))
+
+    def answer(builder: StreamsBuilder) -> None:
+        votes = builder.stream("votes").filter(lambda v: v != "").map_values(lambda v: F.struct(v.alias("product")))
+        store = Stores.persistent_timestamped_key_value_store("favourites", STRING, LONG)
+        before(votes, "product").process(Favourites, stores=[store], key=STRING, value=LONG).to("favourites")
+
+    return answer
+
+
+def how_many_are_large(builder: StreamsBuilder) -> None:
+    class Large(Processor):
+        def process(self, record: Record) -> None:
+            rows, counts = self.context.state_store("rows"), self.context.state_store("how-many")
+            for balance, sign in ((rows.get(record.key), -1), (record.value, 1)):
+                if balance is not None and balance > 1000:
+                    counts.put("large", (counts.get("large") or 0) + sign)
+                    self.context.forward(Record("large", counts.get("large"), record.timestamp))
+            rows.put(record.key, record.value)
+
+    stores = [Stores.persistent_key_value_store(name, STRING, LONG) for name in ("rows", "how-many")]
+    balances = builder.stream("balances", value=LONG)
+    balances.process(Large, stores=stores, key=STRING, value=LONG).to("how-many")
+
+
+def named_orders(builder: StreamsBuilder) -> None:
+    class Named(Processor):
+        def process(self, record: Record) -> None:
+            user = record.value["user"]
+            found = self.context.state_store("known").get(user) if user else None
+            if found is not None:
+                text = f"{record.value['order']}:{found.value}"
+                self.context.forward(Record(user, text, record.timestamp))
+
+    builder.table("users", materialized="known")
+    orders = builder.stream("orders", value=Serdes.json("order string, user string"))
+    orders.process(Named, ["known"], key=STRING, value=STRING).to("named-orders")
+
+
+def tallies(store: str, field: str) -> tuple[type[Processor], list[Any]]:
+    """Return a processor that keeps a tally of the flights by a field of theirs, and its store."""
+
+    class Tallies(Processor):
+        def process(self, record: Record) -> None:
+            rows, name = self.context.state_store(store), record.value[field]
+            rows.put(name, add(None, record.value, rows.get(name) or nobody()))
+
+    return Tallies, [Stores.persistent_key_value_store(store, STRING, TALLY)]
+
+
+def delays_by_maker(builder: StreamsBuilder) -> None:
+    flights = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA)).select_key(lambda v: v.tailnum)
+    joined = flights.left_join(
+        builder.table("planes", value=Serdes.json(PLANE_SCHEMA)),
+        lambda flight, plane: F.struct(
+            F.coalesce(plane.manufacturer, F.lit("unknown")).alias("maker"), flight.arr_delay
+        ),
+    )
+    joined.process(*tallies("delays-by-maker", "maker"))
+
+
+def delays_in_rain(before: Before) -> Callable[[StreamsBuilder], None]:
+    def in_weather(flight: Any, weather: Any) -> Any:
+        return F.struct(F.when(weather.precip > 0, "rain").otherwise("dry").alias("sky"), flight.arr_delay)
+
+    def answer(builder: StreamsBuilder) -> None:
+        windows = JoinWindows.of_time_difference_and_grace(0, "2 days").before("59 minutes")
+        weather = builder.stream("weather", value=Serdes.json(WEATHER_SCHEMA))
+        joined = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA)).join(weather, in_weather, windows)
+        before(joined, "sky").process(*tallies("delays-in-rain", "sky"))
+
+    return answer
+
+
+ANSWERS = (
+    sales_by_item, listeners_by_song, running_average, changed_minds, rating_spread, favourite_products, delays_in_rain
+)  # fmt: skip
+OTHERS = (after_compaction, how_many_are_large, named_orders, delays_by_maker)
 
 
 @pytest.mark.parametrize(
     ("exercise", "answer"),
-    [*((each.__name__, each(nothing)) for each in ANSWERS), ("after_compaction", after_compaction)],
+    [*((each.__name__, each(nothing)) for each in ANSWERS), *((each.__name__, each) for each in OTHERS)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_processor_that_adds_up_by_another_key_is_told_of_the_repartition_that_it_lacks(
@@ -188,7 +285,43 @@ def test_a_processor_after_a_repartition_is_right(make: Callable[[Before], Calla
     assert found.passed, found.says
 
 
-def test_a_store_that_is_split_is_told_with_the_key_that_has_several_rows() -> None:
+@pytest.mark.parametrize("make", [sales_by_item, rating_spread, delays_in_rain], ids=lambda make: make.__name__)
+def test_a_repartition_after_which_the_key_is_as_before_brings_nothing_together(
+    make: Callable[[Before], Callable[[StreamsBuilder], None]],
+) -> None:
+    found = catalogue.exercise(make.__name__).examine_answer(make(the_key_as_it_was))
+    assert found.misconception
+    assert found.misconception.name == SPLIT
+
+
+def test_who_brings_keys_together_in_a_topic_of_their_own_is_right() -> None:
+    def answer(builder: StreamsBuilder) -> None:
+        def through_a_topic(records: KStream, field: str) -> KStream:
+            records.select_key(lambda v: v[field]).to("ratings-by-movie")
+            return builder.stream("ratings-by-movie", value=RATINGS)
+
+        rating_spread(through_a_topic)(builder)
+
+    found = catalogue.exercise("rating_spread").examine_answer(answer)
+    assert found.passed, found.says
+
+
+def test_a_store_that_is_split_is_told_with_what_a_task_has_of_a_key_and_what_all_tasks_have() -> None:
     says = catalogue.exercise("after_compaction").examine_answer(after_compaction).says
-    assert "the store branch-totals has 2 rows for " in says or "the store branch-totals has 3 rows for " in says
+    assert "the store branch-totals of one task has 0 for Oslo in place of 15" in says
     assert "a processor needs select_key(...) and repartition(...) before it" in says
+
+
+def test_a_store_that_is_split_behind_a_repartition_is_told_with_the_key_that_has_several_rows() -> None:
+    says = catalogue.exercise("delays_by_maker").examine_answer(delays_by_maker).says
+    assert "the store delays-by-maker has 2 rows for " in says or "the store delays-by-maker has 3 rows for " in says
+
+
+def test_one_task_is_enough_to_tell_of_totals_that_no_repartition_brings_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(several_tasks, "_found_in_all_tasks")
+    for make in (listeners_by_song, running_average):
+        found = catalogue.exercise(make.__name__).examine_answer(make(nothing))
+        assert found.misconception
+        assert found.misconception.name == SPLIT

@@ -36,6 +36,13 @@ def test_before_a_pass_it_shows_no_solution_and_says_which_hint_comes_next(shown
     assert not any("TimeWindows" in page or CLICKS.why in page for pair in shown for page in pair)
 
 
+def test_without_a_name_it_is_about_the_exercise_that_was_named_last(shown: list[tuple[str, str]]) -> None:
+    asked("clicks_per_minute")
+    solution()
+    assert shown[0] == shown[1]
+    assert "clicks_per_minute has not passed its check yet" in shown[1][1]
+
+
 def test_who_has_seen_all_hints_is_sent_back_to_them(shown: list[tuple[str, str]]) -> None:
     scores.note(CLICKS, passed=False, hints=3)
     asked("clicks_per_minute")

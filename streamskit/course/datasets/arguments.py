@@ -41,10 +41,13 @@ def _is_day(value: Any) -> bool:
 
 
 PACE = Rule(lambda value: is_finite(value) and value > 0, "a number above 0")
+COUNT = Rule(lambda value: is_whole(value) and value >= 0, "a whole number from 0 on")
 DAY = Rule(_is_day, "a day such as '2013-03-08'")
 
 RULES = {
-    "count": Rule(lambda value: is_whole(value) and value >= 0, "a whole number from 0 on"),
+    "count": COUNT,
+    "burst": COUNT,
+    "late": COUNT,
     "per_second": PACE,
     "per_minute": PACE,
     "per_day": Rule(lambda value: is_whole(value) and value > 0, "a whole number from 1 on"),

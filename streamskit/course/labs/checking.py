@@ -66,15 +66,25 @@ def hint(name: str = "") -> None:
 
     >>> hint()
     """
-    is_named = not isinstance(name, str | None) or bool(name)
-    exercise = catalogue.exercise(name) if is_named else _Latest.exercise
-    if exercise is None:
-        raise StreamsKitError('Run a check first, or name the exercise: hint("...").')
-    _Latest.exercise = exercise
+    exercise = named_or_latest(name, "hint")
     shown = min(len(exercise.hints), scores.known().get(exercise.name, {}).get("hints", 0) + 1)
     scores.note(exercise, hints=shown)
     hints = exercise.hints[:shown]
     _show(hints_page(exercise.name, hints, len(exercise.hints)), "\n".join(hints), None)
+
+
+def named_or_latest(name: str, call: str) -> Exercise:
+    """Return the exercise of this name or, without one, that which was last checked or named.
+
+    Raises:
+        StreamsKitError: there is none; the message has an example with `call`.
+    """
+    is_named = not isinstance(name, str | None) or bool(name)
+    exercise = catalogue.exercise(name) if is_named else _Latest.exercise
+    if exercise is None:
+        raise StreamsKitError(f'Run a check first, or name the exercise: {call}("...").')
+    _Latest.exercise = exercise
+    return exercise
 
 
 def _examined(exercise: Exercise, answer: Any) -> Verdict:

@@ -281,11 +281,20 @@ def topology_of(answer: Any) -> Topology:
         raise StreamsKitError(f"it has to be a function that takes a StreamsBuilder, but is {answer!r}.")
     if inspect.iscoroutinefunction(answer) or inspect.isgeneratorfunction(answer):
         raise StreamsKitError("it has to be an ordinary function: write def in place of async def, and no yield in it.")
+    if inspect.isfunction(answer) and not _takes_a_builder(answer):
+        name, taken = answer.__name__, inspect.signature(answer)
+        raise StreamsKitError(f"it has to take one argument, the StreamsBuilder, and not several: {name}{taken}.")
     if not inspect.signature(answer).parameters:
         return _is_topology(answer(), getattr(answer, "__name__", "your function"))
     builder = StreamsBuilder()
     made = answer(builder)
     return made if isinstance(made, Topology) else builder.build()
+
+
+def _takes_a_builder(answer: Callable[..., Any]) -> bool:
+    """Say whether a function can be called with a builder, or with nothing."""
+    needed = [each for each in inspect.signature(answer).parameters.values() if each.default is each.empty]
+    return sum(each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in needed) < 2
 
 
 def _is_topology(made: Any, name: str) -> Topology:

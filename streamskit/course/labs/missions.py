@@ -177,6 +177,8 @@ class Lives:
     returns_topology: bool = field(default=False, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
+        if not callable(answer):
+            return wrong(f"It has to be a function, but is {answer!r}.")
         with Site(self.name, answer=answer) as site:
             self.scene(site)
             try:

@@ -14,6 +14,7 @@ from IPython.display import display
 
 from streamskit.common.paths import project_dir
 from streamskit.course.labs import catalogue, scores
+from streamskit.course.labs.checking import named_or_latest
 from streamskit.course.labs.edits import names_made
 from streamskit.course.labs.lab_files import SOURCE
 from streamskit.views.html import STYLE, part
@@ -24,20 +25,20 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 NO_SOURCE = "# This copy of the course comes without solutions (labs/source): ask whoever teaches it."
 
 
-def solution(name: str) -> None:
+def solution(name: str = "") -> None:
     """Show our solution of an exercise beside yours, and why it is written so, once your check has passed.
 
     Before a pass it shows nothing of the kind, and says which hint comes next.
 
     Args:
-        name: of the exercise, as in its `check`.
+        name: of the exercise, as in its `check`; by default the one that was last checked or named.
 
     Raises:
-        StreamsKitError: there is no such exercise.
+        StreamsKitError: there is no such exercise, or none is named and none was checked yet.
 
     >>> solution("clicks_per_minute")
     """
-    exercise = catalogue.exercise(name)
+    exercise = named_or_latest(name, "solution")
     entry = scores.known().get(exercise.name, {})
     if not entry.get("passed"):
         _show(*_not_yet(exercise.name, entry.get("hints", 0), len(exercise.hints)))

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("what", nargs="?", choices=["write", "record"], default="write", help="what to do")
     parser.add_argument("labs", nargs="*", help="the labs to record; without any, those that changed since")
     chosen = parser.parse_args(arguments)
+    if chosen.labs and chosen.what == "write":
+        parser.error(f"`write` makes all labs: leave out {', '.join(chosen.labs)}. Only `record` takes names.")
     if chosen.what == "record":
         return wrong_answers.main(chosen.labs)
     for path in write_student_versions():

@@ -91,7 +91,8 @@ def _perform(driver: TopologyTestDriver, step: Step) -> int:
     elif isinstance(step, Batch):
         driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
     elif isinstance(step, Piped):
-        topic = driver.create_input_topic(step.topic, **{part: Serdes.byte_array() for part in step.raw})
+        serdes = {part: Serdes.byte_array() for part in step.raw}
+        topic = driver.create_input_topic(step.topic, serdes.get("key"), serdes.get("value"))
         topic.pipe_input(step.key, step.value, step.timestamp, step.headers)
     return driver.dropped() - before
 

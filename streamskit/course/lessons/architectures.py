@@ -128,7 +128,7 @@ LIBRARY = Architecture(
         "application": System(2, 0, ("your application", "with its stores"), "orange", keeps=True),
         "dashboard": System(3, 0, ("dashboard",)),
     },
-    [("sources", "Kafka", ""), ("Kafka", "application", "records"), ("application", "dashboard", "rows")],
+    [("sources", "Kafka", ""), ("Kafka", "application", ""), ("application", "dashboard", "rows")],
     "Kafka Streams is a library inside your application: no cluster, and nothing runs inside the brokers.",
 )
 
@@ -144,7 +144,7 @@ BOTH = Architecture(
         "reports": System(4, 1, ("reports", "SQL, joins"), runs=False),
     },
     [
-        ("Kafka", "application", "records"), ("application", "dashboard", "rows"), ("application", "output", ""),
+        ("Kafka", "application", ""), ("application", "dashboard", "rows"), ("application", "output", ""),
         ("output", "Connect", ""), ("Connect", "database", ""), ("database", "reports", ""),
     ],
 )  # fmt: skip

@@ -119,6 +119,7 @@ def reveal(name: str, result: Any, *shows: Any, alt: str = "") -> Comparison:
     asked = question(name)
     if asked.choices and not asked.letter_of(result):
         raise StreamsKitError(
-            f"The question '{name}' has no choice {result!r}. Its choices are {[*asked.choices.values()]}."
+            f"This cell comes to {result!r}, which is none of the answers to '{name}': {[*asked.choices.values()]}. If "
+            "you have changed a cell, or run cells in another order, run them again from the top of the lesson."
         )
     return Comparison(asked, _guesses.get(name, ...), result, shows, alt)

@@ -20,6 +20,7 @@ from typing import Any
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsKitError, TopologyError
+from streamskit.common.paths import working_directory
 from streamskit.course.project.new import ProjectError
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
 from streamskit.planning.plan import is_readable
@@ -315,6 +316,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "folder", nargs="?", type=Path, default=Path(), help="the project's; where you are if not given"
     )
-    diagnosis = judge(parser.parse_args(arguments).folder.resolve())
+    diagnosis = judge((working_directory() / parser.parse_args(arguments).folder).resolve())
     print(diagnosis)
     return 0 if diagnosis.healthy else 1

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamskit.common.errors import StreamsKitError
+from streamskit.common.paths import working_directory
 
 TEMPLATE = Path(__file__).with_name("template")
 NAME, PACKAGE = "my-app", "my_app"
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make a project in the current folder, and say what to do next."""
     parser = argparse.ArgumentParser(prog="python -m streamskit new", description=__doc__)
     parser.add_argument("name", help=f"of the application, as in {NAME}")
-    folder = create(parser.parse_args(arguments).name, Path.cwd())
+    folder = create(parser.parse_args(arguments).name, working_directory())
     print(
         f"{folder.name}/ is there: a topology, its tests, a notebook and a Dockerfile. Go on with:\n"
         f"  cd {folder.name}\n"

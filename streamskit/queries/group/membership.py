@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from kafka.errors import AuthorizationError, KafkaError
+from kafka.errors import AuthorizationError, InvalidSessionTimeoutError, KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.api.client_settings import BootstrapServers
@@ -87,7 +87,7 @@ class Membership:
         report: returns what the instance has to say of itself.
         learn: called, in the membership's thread, with what was agreed.
         session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
-        refused: called with the reason when the broker does not allow it to join.
+        refused: called with the reason when the broker does not allow it to join, or not with this session timeout.
     """
 
     def __init__(
@@ -140,12 +140,22 @@ class Membership:
             except AuthorizationError:  # it may be allowed later, and nobody should have to guess what is missing
                 self._refused(no_right(self._bootstrap_servers, Right("Read", "group", self._catalogue.application_id)))
                 self._stopping.wait(REFUSED_SECONDS)
+            except InvalidSessionTimeoutError:  # the limits are the broker's, and may be changed while it runs
+                self._refused(self._outside_limits())
+                self._stopping.wait(REFUSED_SECONDS)
             except KafkaError as failure:
                 logger.debug("The group could not be joined: %s", failure)
                 self._stopping.wait(RETRY_SECONDS)
             except Exception:
                 logger.exception("The group of '%s' could not be joined", self._catalogue.application_id)
                 self._stopping.wait(RETRY_SECONDS)
+
+    def _outside_limits(self) -> BrokerError:
+        return BrokerError(
+            f"The broker at {self._bootstrap_servers} does not take a session_timeout of {self._session_timeout} ms: "
+            "its group.min.session.timeout.ms and group.max.session.timeout.ms say what it takes, 6 seconds to 30 "
+            "minutes by default. Start again with a session_timeout between the two."
+        )
 
     def _take_part(self) -> None:
         topics = [entry.changelog for entry in self._catalogue.shared]

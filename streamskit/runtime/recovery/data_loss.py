@@ -17,9 +17,10 @@ from streamskit.runtime.recovery.evolution import other_partitions
 
 logger = logging.getLogger("streamskit")
 
-LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost|STREAMSKIT_TOPIC_REMADE")
-"""What Spark says when records that it was to read are missing (in tasks without the error's name), and what our
-source (in `streamskit/jvm`) says when a topic is not the same as before."""
+LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost|OffsetOutOfRangeException|STREAMSKIT_TOPIC_REMADE")
+"""What Spark says when records that it was to read are missing (in tasks without the error's name), what Kafka's
+consumer says then in real-time mode, and what our source (in `streamskit/jvm`) says when a topic is not the same as
+before."""
 
 
 UNKNOWN_TOPIC = "UnknownTopicOrPartition"
@@ -118,9 +119,7 @@ class DataLoss:
             StreamsError: there are gaps, and the policy is to stop.
         """
         checkpoint = Checkpoint(self._folder / plan.name)
-        if not checkpoint.has_begun:
-            return False
-        position = checkpoint.position()
+        position = checkpoint.position()  # a first batch in real-time mode has one, too, before Spark notes that batch
         gone = sorted(topic for topic in position if topic not in extents and _is_of_pattern(topic, plan))
         if gone:
             self._go_on_without(gone, plan, checkpoint)

@@ -97,7 +97,8 @@ def wrapped(name: str, longest: int, lines: int = 2) -> list[str]:
     if lines == 1:
         return ["…" + name[1 - longest :]]
     cut = 1 + max(name.rfind(mark, 0, longest) for mark in "-._ ")
-    if cut < longest / 2:
+    rest_fits = cut > 0 and len(name) - cut <= longest * (lines - 1)
+    if cut < longest / 2 and not rest_fits:
         cut = longest
     return [name[:cut], *wrapped(name[cut:], longest, lines - 1)]
 

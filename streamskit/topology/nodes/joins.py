@@ -142,6 +142,7 @@ class ForeignKeyStep(Node):
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
     looks_up_rows: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     role: str = ""
     join: ForeignKeyJoin | None = None
     store: Store | None = None

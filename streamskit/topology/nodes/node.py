@@ -72,6 +72,8 @@ class Node:
     """Whether it can turn one record into any number of records."""
     changes_records: ClassVar[bool] = False
     """Whether it may drop or add records, or change their keys."""
+    changes_keys: ClassVar[bool] = False
+    """Whether it may give records other keys than they had, so that their partition is no longer that of their key."""
     has_own_keys: ClassVar[bool] = False
     """Whether its stores hold keys that need not be those of its records."""
 

@@ -67,6 +67,7 @@ class Map(Node):
     """Gives each record a new key and value by a Column function that returns both."""
 
     changes_records: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     mapper: Function = lambda k, v: (k, v)
 
 
@@ -82,6 +83,7 @@ class SelectKey(Node):
     """Gives each record a new key by a Column function."""
 
     changes_records: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     mapper: Function = lambda k, v: k
 
 
@@ -94,6 +96,7 @@ class FlatMap(Node):
 
     flattens: ClassVar[bool] = True
     changes_records: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     mapper: Function = lambda k, v: v
     fields: tuple[str, str] = ("key", "value")
 
@@ -163,6 +166,7 @@ class Process(Node):
 
     is_stateful: ClassVar[bool] = True
     changes_records: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     has_own_keys: ClassVar[bool] = True
     goes_by_time: ClassVar[bool] = True
     supplier: Function = lambda: None

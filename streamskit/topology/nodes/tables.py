@@ -139,6 +139,7 @@ class TableGroupBy(Node):
 
     is_table: ClassVar[bool] = True
     needs_old_values: ClassVar[bool] = True
+    changes_keys: ClassVar[bool] = True
     label: ClassVar[str] = "group by"
     mapper: Function = lambda k, v: (k, v)
 

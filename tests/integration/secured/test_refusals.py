@@ -49,6 +49,20 @@ def test_a_client_without_settings_is_told_to_have_some(secured: SecuredBroker, 
         pass
 
 
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_clients_and_instances_that_speak_tls_where_nobody_does_are_told_that_it_is_the_protocol(
+    secured: SecuredBroker, scram: Settings, certificates: Settings, name: str, protocol: str
+) -> None:
+    settings = scram if protocol == "SASL_SSL" else certificates
+    refusal = rf"does not take clients with security\.protocol={protocol}: it speaks no TLS"
+    broker = ExternalBroker(secured.open.bootstrap_servers, settings)
+    with pytest.raises(NotLetInError, match=refusal):
+        broker.topics()
+    stores = Catalogue(name, (QueryableStore(Store("counts", "key-value", Serdes.string(), Serdes.long()), name, 0),))
+    with pytest.raises(NotLetInError, match=refusal):
+        Instance(stores, broker.connection, HostInfo("127.0.0.1", 9)).start()
+
+
 def test_missing_rights_to_topics_are_named_before_anything_starts(
     secured: SecuredBroker, mallory: Settings, start: Run, name: str
 ) -> None:

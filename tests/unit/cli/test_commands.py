@@ -5,6 +5,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -126,6 +127,23 @@ def test_a_broker_elsewhere_that_does_not_answer_is_not_said_to_run(
 def test_labs_can_be_made_only_where_their_sources_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["labs"]) == 1
     assert "is not there: labs are in a copy of the whole course." in capsys.readouterr().err
+
+
+def test_names_of_labs_that_would_be_ignored_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["labs", "write", "08-windows"])
+    assert "`write` makes all labs: leave out 08-windows." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["broker", "start"], ["broker", "clean"], ["lab", "--no-browser"]])
+def test_a_project_that_is_read_only_is_a_sentence(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_PROJECT", str(tmp_path))
+    monkeypatch.delenv("STREAMSKIT_BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setattr("streamskit.common.ownership.os.access", lambda path, mode: False)
+    assert main(words) == 1
+    assert capsys.readouterr().err.startswith(f"Nothing can be written to {tmp_path / '.streamskit'}: work in a folder")
 
 
 def test_the_doctor_works_where_neither_spark_nor_pandas_can_be_imported() -> None:

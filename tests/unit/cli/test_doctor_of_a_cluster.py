@@ -26,6 +26,14 @@ def test_the_cluster_in_the_environment_is_tried(monkeypatch: pytest.MonkeyPatch
     assert f"Cluster   No Kafka broker answers at {ADDRESS}." in capsys.readouterr().out
 
 
+def test_an_empty_address_is_no_cluster_that_lets_one_in(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        doctor.main(["--bootstrap-servers", ""])
+    assert (
+        "--bootstrap-servers is empty, as from a variable that is not set: give host:port." in capsys.readouterr().err
+    )
+
+
 def test_a_broker_that_is_away_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", ADDRESS)
     monkeypatch.setattr(doctor, "doctor", lambda: (Check("Broker", "problem", "It is away."),))

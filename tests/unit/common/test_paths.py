@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from streamskit.common.errors import SetupError
 from streamskit.common.paths import cache_dir, project_dir, state_dir
 
 
@@ -34,6 +35,15 @@ def test_without_a_marker_the_project_is_the_working_directory(monkeypatch: pyte
     monkeypatch.setattr("streamskit.common.paths.PROJECT_MARKERS", ("no such marker",))
     monkeypatch.chdir(tmp_path)
     assert project_dir() == tmp_path
+
+
+def test_a_working_directory_that_was_deleted_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("STREAMSKIT_PROJECT", raising=False)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SetupError, match="is not there any more"):
+        project_dir()
 
 
 def test_the_state_folder_is_made_on_demand(empty_project: Path) -> None:

@@ -1,10 +1,15 @@
 """The control of a feed: its buttons start, stop and disturb it, and its words say what was sent."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
+from typing import Any
 
 import ipywidgets as widgets
 import pytest
 
+from streamskit.common.durations import spell
+from streamskit.common.errors import StreamsError
 from streamskit.datasets import Feed, plays
 from streamskit.testing import wait_until
 from streamskit.widgets import FeedPanel
@@ -65,6 +70,53 @@ def test_trouble_of_the_feed_is_said(panel: FeedPanel, feed: Feed) -> None:
     feed.trouble = "The topic is gone."
     panel.refresh()
     assert "The topic is gone." in words(panel)
+
+
+class Refusing(Feed):
+    """A feed that cannot be stopped while its broker is away."""
+
+    is_away = True
+
+    def stop(self, at_least: int = 0) -> None:
+        if self.is_away:
+            raise StreamsError("The broker is away.")
+        super().stop(at_least)
+
+
+def test_what_a_button_could_not_do_is_said_in_red_until_one_can() -> None:
+    feed = Refusing(Topic(), "plays", plays(), per_second=0)
+    panel = FeedPanel(feed)
+    feed.start()
+    panel.stop_button.click()
+    wait_until(lambda: "'Stop' failed: The broker is away." in unescape(words(panel)), "the sentence", 20)
+    assert '<div class="sk-failed">' in words(panel)
+    feed.is_away = False
+    panel.stop_button.click()
+    wait_until(lambda: "failed" not in words(panel), "the next press", 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"burst": -1}, StreamsError, "burst=-1"),
+        ({"late": 2.5}, StreamsError, "late=2.5"),
+        ({"by": "1 hours?"}, ValueError, "'1 hours?' is not a duration"),
+    ],
+)
+def test_what_a_button_could_never_do_is_refused_when_the_panel_is_made(
+    feed: Feed, arguments: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=re.escape(says)):
+        FeedPanel(feed, **arguments)
+
+
+def test_a_panel_of_something_else_says_what_to_write() -> None:
+    with pytest.raises(TypeError, match=re.escape("FeedPanel(Feed(broker, 'a-topic', plays()))")):
+        FeedPanel(plays())  # type: ignore[arg-type]
+
+
+def test_a_delay_in_milliseconds_is_written_as_a_duration(feed: Feed) -> None:
+    assert FeedPanel(feed, by=60_000).mischief[1].description == f"10 late by {spell(60_000)}"
 
 
 def test_a_saved_page_has_the_counts_and_no_buttons(panel: FeedPanel) -> None:

@@ -1,6 +1,7 @@
 """A project of a learner's own: how it begins, and what is judged without running a record."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -95,6 +96,16 @@ def test_new_makes_a_project_where_one_is_and_says_how_to_go_on(
     assert new.main(["page-visits"]) == 0
     assert "cd page-visits" in capsys.readouterr().out
     assert (tmp_path / "page-visits" / "pyproject.toml").is_file()
+
+
+def test_a_broker_that_a_new_application_cannot_reach_is_a_sentence_and_no_stack_trace(project: Path) -> None:
+    command = [sys.executable, "-m", "page_visits", "--demo", "--bootstrap-servers", "localhost"]
+    python_path = os.pathsep.join([str(project), *sys.path])
+    ran = subprocess.run(
+        command, cwd=project, env={**os.environ, "PYTHONPATH": python_path}, capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("bootstrap_servers is 'localhost'; give host:port, such as 'localhost:9092'")
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:

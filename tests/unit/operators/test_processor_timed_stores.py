@@ -265,3 +265,11 @@ def test_a_session_put_after_a_store_has_given_up_its_time_is_counted_as_dropped
         assert sessions.dropped == 0
         sessions.do("put", Windowed("a", 0, last - 1), "3")
         assert sessions.dropped == 1
+
+
+def test_a_session_that_is_removed_moves_the_time_of_a_persistent_store_only() -> None:
+    for make, left in ((Stores.persistent_session_store, []), (Stores.in_memory_session_store, ["1"])):
+        sessions = OneStore(make("sessions", 1000, STRING, STRING))
+        sessions.do("put", Windowed("a", 0, 10), "1")
+        sessions.do("remove", Windowed("b", 0, 5000))
+        assert [row.value for row in sessions.do("fetch", "a")] == left

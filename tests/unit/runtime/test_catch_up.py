@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan as planned
 from streamskit.runtime.catch_up import CatchUp, feeding_order, from_outside
+from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.states import State
 
 
@@ -47,9 +49,11 @@ class Query:
                     self._log.ends[name] = self._log.ends.get(name, 0) + (self._log.ends[topic] < 20)
         reached = dict(self.read)
         return SimpleNamespace(
-            has_reached=lambda ends: all(reached[topic] >= parts[0] for topic, parts in ends.items()),
-            lag=lambda ends: 1,
+            has_reached=lambda ends: all(reached[topic] >= parts[0] for topic, parts in ends.items())
         )
+
+    def lag(self, ends: Any) -> int:
+        return 1
 
 
 def plans(write: Callable[[StreamsBuilder], Any]) -> list[Plan]:
@@ -119,7 +123,10 @@ class Waiting(Query):
 
     @property
     def progress(self) -> Any:
-        return SimpleNamespace(has_reached=lambda ends: False, lag=lambda ends: 2)
+        return SimpleNamespace(has_reached=lambda ends: False)
+
+    def lag(self, ends: Any) -> int:
+        return 2
 
 
 @pytest.mark.parametrize(
@@ -150,6 +157,16 @@ def test_a_query_that_does_not_get_there_in_time_is_told_of() -> None:
     log.ends["in"] = 10_000
     with pytest.raises(StreamsError, match=r"Sub-topology 0 is not done after 0\.1 s: 1 record is left"):
         wait([Query(plans(through)[0], log)], log, seconds=0.1)
+
+
+def test_what_is_left_counts_from_where_a_query_stands_that_was_just_run_again(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "offsets/0").write_text('v1\n{}\n{"in":{"0":7}}')
+    (tmp_path / "commits/0").write_text("v1\n{}")
+    started: Any = SimpleNamespace(_jsq=SimpleNamespace(lastProgress=lambda: None))
+    query = RunningQuery(plans(through)[0], lambda producers, goes_on: started, tmp_path)
+    assert query.lag({"in": {0: 9}}) == 2
 
 
 def test_only_topics_that_nobody_here_writes_come_from_outside() -> None:

@@ -333,6 +333,19 @@ def test_a_topic_of_a_pattern_that_is_gone_stops_the_application_or_is_forgotten
     assert not heed_gone("continue", now)
 
 
+@pytest.mark.parametrize("said", ["OffsetOutOfRangeException: Fetch position", "[KAFKA_DATA_LOSS.COULD_NOT_READ] ..."])
+def test_a_gap_is_found_in_either_mode_in_a_first_batch_too(
+    said: str, stopped: Stopped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, plan = stopped(done=0), a_plan()
+    monkeypatch.setattr(data_loss, "extents", lambda *_: {"in": TopicExtent("1", {0: 3, 1: 0}, {0: 9, 1: 9})})
+    losses = DataLoss("app", checkpoint.folder.parent, "continue")
+    losses.know([plan], {"in": "1"}, {"in": 2}, lambda ids: None)
+    assert losses.is_behind(RuntimeError(f"Task 0 in stage 2.0 failed: org.apache.kafka.{said}"), plan)
+    assert losses.lost == {"0": 3}
+    assert checkpoint.position() == {"in": {0: 3, 1: 0}}
+
+
 def test_another_failure_is_none_of_its_business() -> None:
     assert not DataLoss("app", Path("folder"), "stop").is_behind(RuntimeError("something else"), a_plan())
 

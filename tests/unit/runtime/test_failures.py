@@ -337,6 +337,21 @@ def test_a_topic_that_kafkas_producer_names_is_found_with_its_sink() -> None:
     assert "a record could not be written to topic 'out-of-it'" in said
 
 
+def test_a_topic_that_a_record_chose_and_that_is_not_there_is_told_at_its_sink() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to(lambda k, v: k)
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    missing = (
+        "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
+        "This server does not host this topic-partition."
+    )
+    text = f"[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\nCaused by: {missing}\nmore"
+    said = str(explain(RuntimeError(text), copied))
+    assert said.startswith("KSTREAM-SINK-0000000001 (written at ")
+    assert f"chosen one that is not there ({missing}). Create the topic" in said
+    assert "production_handler=LogAndContinue" in said
+
+
 def test_a_record_that_a_topic_does_not_take_in_time_is_told_with_the_topic_and_what_to_look_at() -> None:
     builder = StreamsBuilder()
     builder.stream("in").to("out-of-it")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from streamskit import KStream, StreamsBuilder
+from streamskit import AutoOffsetReset, KStream, StreamsBuilder, StreamsError
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.planner import plan
@@ -53,6 +53,22 @@ def test_a_topic_that_was_added_begins_where_its_reset_policy_says(followed: Cal
         "old": {0: 7},
         "new": {0: 20},
     }
+
+
+def test_a_duration_that_goes_back_beyond_1970_asks_for_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_io, "first_from", lambda servers, times: times)
+    builder = StreamsBuilder()
+    builder.stream("in", auto_offset_reset=AutoOffsetReset.by_duration("40000 days")).to("out")
+    (copied,) = plan(builder.build(), "app")
+    asked: Any = spark_io.starting_offsets(StreamsConfig("app", "nowhere:1"), copied)
+    assert asked == {"in": 0}
+
+
+def test_a_topic_that_was_added_and_may_not_begin_is_refused_without_those_that_go_on(
+    followed: Callable[..., Any],
+) -> None:
+    with pytest.raises(StreamsError, match=r"'app' has no position in new yet\. To begin, choose 'earliest'"):
+        followed(lambda b: b.stream("old", "new", auto_offset_reset="none"))
 
 
 def test_a_topic_that_is_not_read_any_more_is_left_out(followed: Callable[..., Any]) -> None:

@@ -111,6 +111,7 @@ class FakeQuery:
     """A Spark query whose end the test decides."""
 
     lastProgress = None  # noqa: N815  Spark's name
+    _jsq = SimpleNamespace(lastProgress=lambda: None)  # watchers ask how far it has come
 
     def __init__(self) -> None:
         self._ended = threading.Event()

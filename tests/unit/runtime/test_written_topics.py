@@ -1,6 +1,7 @@
 """Topics that queries write, deleted or made anew while they run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,25 @@ def test_a_topic_on_the_way_to_a_function_is_made_by_the_next_start() -> None:
     told = said(telling, THERE, THERE)
     assert told.startswith("Topic 'app-told-calls', on which records travel to the function of told, was deleted while")
     assert "Start the application again: it makes the topic" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"), [("transactions", "notes what it has written"), ("checkpoint", "keeps a copy of its checkpoint")]
+)
+def test_what_transactions_write_beside_records_is_watched_with_exactly_once_alone(
+    counting: Plan, kind: str, what: str
+) -> None:
+    assert not said(counting, THERE, THERE)
+    topics = ("app-0-transactions", "app-0-checkpoint")
+    exactly_once = replace(counting, options=replace(counting.options, in_transactions=True))
+    there = {**THERE, **{topic: TopicIdentity(f"id of {topic}", 1) for topic in topics}}
+    assert not said(exactly_once, there, there)
+    gone = {name: identity for name, identity in there.items() if name != f"app-0-{kind}"}
+    told = said(exactly_once, there, gone, gone)
+    assert told.startswith(
+        f"Topic 'app-0-{kind}', in which sub-topology 0 of 'app' {what}, was deleted while the application ran. "
+        "Start it again: it makes the topic"
+    )
 
 
 @pytest.mark.parametrize("anew", [False, True])

@@ -49,3 +49,18 @@ def test_a_map_of_keys_that_a_dict_cannot_have_is_refused_with_what_to_write() -
         driver.create_input_topic("in").pipe_input({"a": 1}, "x")
         with pytest.raises(StreamsError, match=r"keys that a dict cannot have.*read_key_values_to_list\(\)"):
             driver.create_output_topic("out").read_key_values_to_map()
+
+
+def test_the_driver_knows_which_topics_were_written() -> None:
+    builder = StreamsBuilder()
+    evens, odds = (builder.stream("in", value=Serdes.long()).filter(lambda v, n=n: v % 2 == n) for n in (0, 1))
+    evens.to("evens")
+    odds.group_by_key().count(materialized="odds").to_stream().to("counts")
+    with TopologyTestDriver(builder.build()) as driver:
+        numbers = driver.create_input_topic("in")
+        assert driver.produced_topic_names() == set()
+        numbers.pipe_input("a", 2)
+        assert driver.produced_topic_names() == {"evens"}
+        numbers.pipe_input("a", 1)
+        driver.create_output_topic("evens").read_record()
+        assert driver.produced_topic_names() == {"evens", "counts", "test-odds-changelog"}

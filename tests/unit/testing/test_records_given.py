@@ -117,3 +117,28 @@ def test_many_records_are_tuples_and_of_a_list_with_another_none_is_sent(passing
             with pytest.raises(StreamsError, match=r"is no record: give tuples such as \(key, value, timestamp\)"):
                 topic.pipe_records([("k", "v", 1), no_record])  # type: ignore[list-item]
         assert driver.create_output_topic("out").is_empty()
+
+
+def test_records_without_a_time_get_that_of_the_topics_clock(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        topic = driver.create_input_topic("in", start_timestamp=5000, auto_advance="1 minute")
+        topic.pipe_input("a", "1")
+        topic.pipe_records([("a", "2"), ("a", "3", 7), ("a", "4")])
+        topic.advance_time("1 second")
+        topic.pipe_input("a", "5")
+        records = driver.create_output_topic("out").read_records_to_list()
+    assert [(record.value, record.timestamp) for record in records] == [
+        ("1", 5000), ("2", 65_000), ("3", 7), ("4", 125_000), ("5", 186_000),
+    ]  # fmt: skip
+
+
+def test_a_topics_clock_stands_at_0_unless_it_is_moved_and_does_not_go_back(passing: Topology) -> None:
+    with TopologyTestDriver(passing) as driver:
+        topic = driver.create_input_topic("in")
+        topic.pipe_records([("a", "1"), ("a", "2")])
+        with pytest.raises(ValueError, match="negative"):
+            topic.advance_time("-1 second")
+        with pytest.raises(StreamsError, match="timestamp '9:00'"):
+            driver.create_input_topic("in", start_timestamp="9:00")  # type: ignore[arg-type]
+        records = driver.create_output_topic("out").read_records_to_list()
+    assert [record.timestamp for record in records] == [0, 0]

@@ -60,6 +60,56 @@ def test_only_records_with_a_valid_time_of_their_own_move_stream_time(handler: A
         assert driver.dropped() == 4
 
 
+class Late(Processor):
+    """Ticks once more, by stream time, for each tick of the wall clock."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.schedule("10 ms", PunctuationType.WALL_CLOCK_TIME, self.tick)
+
+    def tick(self, now: int) -> None:
+        self.late = self.context.schedule("1 hour", PunctuationType.STREAM_TIME, self.tell)
+
+    def tell(self, now: int) -> None:
+        self.context.forward(Record("late", f"{self.context.current_stream_time_ms()}", now))
+        self.late.cancel()
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_what_a_tick_of_the_wall_clock_schedules_by_stream_time_is_due_after_the_next_record(cache: bool) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").process(Late).to("out")
+    with TopologyTestDriver(builder.build(), cache=cache) as driver:
+        driver.create_input_topic("in").pipe_input("a", "one", 100)
+        driver.advance_wall_clock_time(10)
+        assert told(driver) == [("a", "one", 100)]
+        driver.create_input_topic("in").pipe_input("a", "two", 150)
+        assert told(driver) == [("a", "two", 150), ("late", "150", 150)]
+
+
+def test_a_topic_written_here_and_read_with_an_extractor_moves_no_other_clock_by_the_times_of_its_records() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", value=EVENT).process(Ahead).to("between")
+    by_value = TimestampExtractor.of(lambda v: v.ts)
+    builder.stream("between", value=EVENT, timestamps=by_value).map_values(lambda v: v.ts.cast("string")).to("times")
+    builder.stream("beside").process(Clock).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("a", {"ts": 20}, 10)
+        driver.create_input_topic("beside").pipe_input("b", "b", 30)
+        assert ("b", "30", 30) in told(driver)
+        assert driver.create_output_topic("times").read_record()[:3] == ("a", "20", 20)
+
+
+class Ahead(Processor):
+    """Gives records times that are far ahead of their own."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_timestamp(record.timestamp + 5000))
+
+
 def test_a_record_that_gets_the_time_of_its_partition_moves_stream_time_by_that_time() -> None:
     builder = StreamsBuilder()
     by_value = TimestampExtractor.of(lambda v: v.ts, invalid="skip", missing="partition time")

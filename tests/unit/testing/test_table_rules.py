@@ -147,6 +147,17 @@ def test_a_stream_join_takes_only_what_is_later_by_as_much_as_a_negative_reach_s
         assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == ["l30", "l100"]
 
 
+@pytest.mark.parametrize("kind", ["join", "left_join", "outer_join"])
+def test_a_join_of_streams_may_name_its_stores(kind: str) -> None:
+    builder = StreamsBuilder()
+    windows = JoinWindows.of_time_difference_with_no_grace("100 ms")
+    getattr(builder.stream("left"), kind)(builder.stream("right"), both, windows, store_name="kept").to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("left").pipe_input("k", "l", 1000)
+        driver.create_input_topic("right").pipe_input("k", "r", 1001)
+        assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == ["l+r"]
+
+
 def test_an_update_that_changes_a_row_of_both_tables_is_joined_twice_and_never_with_what_was_there_before() -> None:
     builder = StreamsBuilder()
     table = builder.table("in")

@@ -47,6 +47,37 @@ def test_streams_of_different_types_are_merged_without_state() -> None:
     assert made == [("k", "5", 1), ("k", "x", 2), ("k", "y", 2)]
 
 
+def test_steps_that_write_one_topic_do_so_in_the_order_of_the_program() -> None:
+    called: list[str] = []
+
+    def write(builder: StreamsBuilder) -> None:
+        words = builder.stream("in")
+        words.foreach(lambda k, v: called.append("first"))
+        words.map_values(lambda v: F.concat(F.lit("before "), v)).to("out")
+        counts = words.group_by_key().count().to_stream()
+        counts.map_values(lambda v: F.concat(F.lit("count "), v.cast("string"))).to("out")
+        counts.foreach(lambda k, v: called.append("second"))
+        words.map_values(lambda v: F.concat(F.lit("after "), v)).to("out")
+
+    made = run(write, {"in": [("k", "a", 1), ("k", "b", 2)]})
+    assert [value for _, value, _ in made] == ["before a", "count 1", "after a", "before b", "count 2", "after b"]
+    assert called == ["first", "second"] * 2
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_an_aggregate_that_nothing_reads_counts_what_it_leaves_out(cache: bool) -> None:
+    def write(builder: StreamsBuilder) -> None:
+        grouped = builder.stream("in").group_by_key()
+        grouped.count()
+        grouped.windowed_by(TimeWindows.of_size_with_no_grace(10)).count()
+        grouped.aggregate(lambda v: F.max(v))
+        grouped.reduce(lambda one, other: other)
+
+    with driver_of(write, cache=cache) as driver:
+        driver.create_input_topic("in").pipe_records([("k", "a", 1), (None, "b", 2)])
+        assert sorted(driver.metrics().values()) == [1, 1, 1, 1]
+
+
 def test_a_flat_map_on_one_branch_leaves_the_others_alone() -> None:
     def write(builder: StreamsBuilder) -> None:
         lines = builder.stream("lines")

@@ -212,6 +212,8 @@ def test_a_name_is_broken_after_a_hyphen_and_loses_only_its_middle() -> None:
     assert wrapped("KTABLE-AVERYLONGPARTOFANAME-0000000001", 22) == ["KTABLE-AVERYLONGPARTOF", "ANAME-0000000001"]
     assert wrapped("KSTREAM-AGGREGATE-0000000001", 22) == ["KSTREAM-AGGREGATE-", "0000000001"]
     assert wrapped("short", 22) == ["short"]
+    assert wrapped("rewards-repartition", 18, 3) == ["rewards-", "repartition"]
+    assert wrapped("averylongnamewithoutahyphen", 18, 3) == ["averylongnamewitho", "utahyphen"]
     first, last = wrapped("KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-RESOLVER-PROCESSOR-0000000017", 22)
     assert first == "KTABLE-FK-JOIN-"
     assert last == "…-PROCESSOR-0000000017"

@@ -1,6 +1,9 @@
+import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -323,3 +326,37 @@ def test_a_row_is_drawn_as_long_as_it_holds_and_a_lookup_goes_straight_down_to_i
     assert bars[0][1] == at("09:20")
     met = [own for _, own in lines(figure) if [y for _, y in own] == [1, 0]]
     assert [(start, end) for (start, _), (end, _) in met] == [(at("09:10"),) * 2, (at("09:30"),) * 2]
+
+
+@pytest.mark.parametrize(
+    ("draw", "says"),
+    [
+        (lambda: table_timeline([("KO", "five", 1)]), "the row of 'KO' has the value 'five': say which number"),
+        (lambda: table_timeline([("KO", {"n": 1}, 1)]), "value=lambda value: value['amount']"),
+        (lambda: windows_timeline([("KO", 1, 1)], [("KO", 1, 1)]), "a result has the key 'KO', which is none"),
+        (lambda: windows_timeline([("KO", 1)], []), "('KO', 1) is no record with a time"),
+        (lambda: join_timeline([("k", "a", 1)], [("k", "b", 2)], [("a", "c")]), "'c', which is no record of right"),
+        (lambda: punctuation_timeline([("k", "a", 1)], [], 0), "interval=0 is no interval"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence_and_leaves_no_figure_open(
+    draw: Callable[[], Figure], says: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        draw()
+    assert plt.get_fignums() == []
+
+
+def legend(figure: Figure) -> list[str]:
+    (axes,) = figure.axes
+    return axes.get_legend_handles_labels()[1]
+
+
+def test_keys_with_fields_are_drawn_under_what_they_are_called() -> None:
+    figure = table_timeline([({"shop": 1}, 5, 0), ({"shop": 1}, 7, 1000), ([1], 2, 0)])
+    assert legend(figure) == ['{"shop": 1}', "[1]"]
+
+
+def test_a_table_has_values_without_fields_in_a_column_of_their_own() -> None:
+    table = as_table([("a", {"n": 1, "value": 2}, 0), ("b", 5, 0)])
+    assert table[["n", "value.value", "value"]].to_numpy().tolist() == [[1, 2, None], [None, None, 5]]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ipywidgets.widgets.widget import _instances
 
 from streamskit.queries.instances import task_states
 from streamskit.views import cluster_view
@@ -122,6 +123,17 @@ def test_the_buttons_start_and_kill_and_the_view_shows_it() -> None:
     next(button for button in view._kills.children if button.description == "Kill h:1").click()
     eventually(lambda: "h:1 is gone" in view._parts["moves"].value)
     assert [button.description for button in view._kills.children] == ["Kill h:2", "Kill h:3"]
+
+
+def test_of_the_buttons_of_instances_that_are_gone_the_kernel_keeps_nothing() -> None:
+    source = FakeInstances()
+    view = ClusterView(source)
+    view.refresh()
+    before = len(_instances)
+    for server in ("h:3", "h:4", "h:5"):
+        source.alive = ["h:1", server]
+        view.refresh()
+    assert len(_instances) == before
 
 
 def test_a_button_that_fails_says_why() -> None:

@@ -182,6 +182,12 @@ def test_values_that_are_no_numbers_are_left_out_of_a_chart() -> None:
     assert "No numbers to draw." in line_chart("none", {"b": [(0, float("nan"))]})
 
 
+@pytest.mark.parametrize("numbers", [(1.7e308, -1.7e308), (1e300, -1e300), (5e-324, 5e-324), (5.0, float("inf"))])
+def test_numbers_at_the_ends_of_what_a_float_holds_do_not_end_a_chart(numbers: tuple[float, float]) -> None:
+    ElementTree.fromstring(line_chart("price", {"KO": list(enumerate(numbers))}))
+    ElementTree.fromstring(bar_chart("price", [("KO", number) for number in numbers]))
+
+
 def test_the_time_axis_has_round_times() -> None:
     svg = line_chart("minute", {"a": [(NINE + second * 1000, 1.0) for second in range(3, 58)]})
     assert re.findall(r"09:00:\d\d", svg) == ["09:00:10", "09:00:20", "09:00:30", "09:00:40", "09:00:50"]

@@ -1,6 +1,7 @@
 """What the live view takes from a store: its rows, what has changed, and what is charted."""
 
 import struct
+from decimal import Decimal
 from typing import Any
 
 from streamskit.api.windows import Windowed
@@ -153,6 +154,19 @@ def test_a_partition_that_has_moved_away_is_shown_no_longer() -> None:
     first = store_snapshot(store)
     store.drop(0)
     assert store_snapshot(store, previous=first).rows == []
+
+
+def test_a_store_that_starts_over_is_read_again_though_no_record_has_come() -> None:
+    store = counts(a=1)
+    first = store_snapshot(store)
+    store.clear(0)
+    assert store_snapshot(store, previous=first).rows == []
+
+
+def test_a_number_too_large_to_draw_is_in_the_rows_and_not_in_the_chart() -> None:
+    taken = store_snapshot(Rows("key-value", ("a", 10**400), ("b", Decimal("sNaN")), ("c", 2)))
+    assert [row.fields["value"] for row in taken.rows][::2] == [10**400, 2]
+    assert taken.chart.bars == [("c", 2)]
 
 
 def test_a_value_that_is_not_a_number_is_marked_only_when_it_has_changed() -> None:

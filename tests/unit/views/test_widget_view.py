@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
 from weakref import ref
@@ -17,6 +18,7 @@ from ipywidgets.widgets.widget import _instances
 from streamskit.common.errors import StreamsError
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
+from streamskit.views import page_answers
 from streamskit.views.live_view import RepeatingTimer, _within
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import CountingStore, count, counts, trades
@@ -69,6 +71,57 @@ def test_a_view_follows_its_store_while_a_page_shows_it_and_no_longer(shown: Any
     view._view_count = 1
     count(store, "a", 43)
     eventually(lambda: ">43</td>" in view._parts["table"].value)
+
+
+def answer(view: StoreView) -> None:
+    """Do as a page that is asked: report how often it shows the mark, in a thread beside the cells."""
+    saying = threading.Thread(target=view._answers._mark.set_state, args=[{"_view_count": 1}])
+    saying.start()
+    saying.join(60)
+    assert not saying.is_alive(), "The view did not take the answer of its page within a minute."
+
+
+def test_a_view_rests_while_its_page_answers_no_more_and_goes_on_when_one_does(
+    shown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_answers, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(page_answers, "SOON", 0.2)
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    eventually(lambda: view._answers._unanswered_since)
+    answer(view)
+    eventually(lambda: not is_looking(view))
+    assert "◌ resting" in view._header.value
+    assert "No page has answered" in view._header.value
+    count(store, "a", 42)
+    answer(view)
+    eventually(lambda: ">42</td>" in view._parts["table"].value)
+    assert "● live" in view._header.value
+    eventually(lambda: not is_looking(view))
+    view.get_state()  # as when a page is opened again
+    count(store, "a", 43)
+    eventually(lambda: ">43</td>" in view._parts["table"].value)
+
+
+def test_a_view_goes_on_for_a_page_that_never_says_what_it_shows(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_answers, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(page_answers, "SOON", 0.02)
+    monkeypatch.setattr(page_answers, "WHEN_IDLE", 0.02)
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    for number in range(5):
+        asked = view._answers._asked_at
+        eventually(partial(is_asked_after, view, asked))
+        count(store, "a", 42 + number)
+        eventually(partial(shows, view, f">{42 + number}</td>"))
+
+
+def is_asked_after(view: StoreView, time: float) -> bool:
+    return view._answers._asked_at > time
+
+
+def shows(view: StoreView, html: str) -> bool:
+    return html in view._parts["table"].value
 
 
 def test_a_view_that_no_page_shows_does_not_look() -> None:

@@ -20,13 +20,14 @@ from streamskit import (
     TopologyTestDriver,
 )
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
+from streamskit.common.errors import StreamsError
 from streamskit.testing.memory import Raw
 from streamskit.views import join_view, window_view
 from streamskit.views.controls import Stepper
 from streamskit.views.record_source import UNREADABLE, DriverRecords, ShownRecord, as_arrivals
 from streamskit.views.replay import JoinSnapshot, SeenRecords, WindowSnapshot, join_snapshot, window_snapshot
 from streamskit.views.upstream import join_sides, origins, windowed_nodes
-from streamskit.widgets import JoinView, WindowView
+from streamskit.widgets import JoinView, StoreView, WindowView
 from tests.unit.views.widget_stores import MICROSECONDS, NINE
 
 FIVE = TimeWindows.of_size_with_no_grace("5 seconds")
@@ -229,6 +230,33 @@ def test_a_record_with_a_negative_time_is_refused_and_the_others_are_shown() -> 
     assert "1969" not in window_view.chart(taken)
 
 
+def arrivals_with(extractor: TimestampExtractor, *raw: Raw, time: Any = None) -> list[ShownRecord]:
+    topology = counting_topology(extractor)
+    (origin,) = origins(topology, windowed_nodes(topology, "counts")[0][0], "app")
+    return as_arrivals(raw, [origin], time)
+
+
+def test_a_record_takes_the_latest_time_of_its_partition_where_the_extractor_says_so() -> None:
+    raw = [Raw("orders", b"KO", b"x", each) for each in (-1, NINE + 5000, NINE, -1)]
+    shown = arrivals_with(TimestampExtractor.use_partition_time_on_invalid(), *raw)
+    assert [(each.timestamp, each.refused) for each in shown[1:]] == [(NINE + 5000, ""), (NINE, ""), (NINE + 5000, "")]
+    assert shown[0].refused == "its time is negative"
+
+
+def test_a_record_without_a_value_to_take_the_time_from_has_none() -> None:
+    raw = [Raw("orders", b"KO", b"5000", NINE), Raw("orders", b"KO", None, NINE)]
+    skipping = TimestampExtractor.of(lambda v: v.cast("bigint"), invalid="skip")
+    assert [each.refused for each in arrivals_with(skipping, *raw, time=int)] == ["", "it has no time"]
+    replacing = TimestampExtractor.of(lambda v: v.cast("bigint"), invalid="skip", missing="partition time")
+    assert [each.timestamp for each in arrivals_with(replacing, *raw, time=int)] == [5000, 5000]
+
+
+def test_a_value_that_time_cannot_read_is_named() -> None:
+    extractor = TimestampExtractor.of(lambda v: v.cast("bigint"))
+    with pytest.raises(StreamsError, match="time= takes no time from the value noon: ValueError: invalid literal"):
+        arrivals_with(extractor, Raw("orders", b"KO", b"noon", NINE), time=int)
+
+
 def test_a_key_that_is_null_in_json_is_no_key() -> None:
     builder = StreamsBuilder()
     orders = builder.stream("orders", key=Serdes.json("n int"), value=Serdes.string())
@@ -264,6 +292,20 @@ def test_a_view_of_a_driver_shows_what_is_piped_in_and_drops_what_the_driver_dro
     assert [step.is_dropped for step in taken.steps] == [False, False, True, False, False, True]
     assert sum(step.missed for step in taken.steps) == driver.dropped()
     assert taken.seen.dropped == driver.metrics()
+
+
+@pytest.mark.spark
+def test_views_of_a_closed_driver_say_that_no_more_comes() -> None:
+    with TopologyTestDriver(counting_topology()) as driver:
+        driver.create_input_topic("orders").pipe_input("KO", "x", NINE)
+        views = [WindowView(driver, "counts"), StoreView(driver.state_store("counts"))]
+        for view in views:
+            view.refresh()
+            assert "● live" in view._header.value
+    for view in views:
+        view.refresh()
+        assert "■ stopped" in view._header.value
+        assert "The test driver is closed" in view._header.value
 
 
 @pytest.mark.spark

@@ -32,6 +32,8 @@ from streamskit.testing import TopologyTestDriver
 Records = Iterable[dict[str, Any]]
 Tally = dict[str, int]
 
+DAY = 24 * HOUR
+
 TALLY = Serdes.json("flights long, landed long, minutes long")
 """What is kept of some flights; the mean delay is `minutes` divided by `landed`."""
 
@@ -129,13 +131,22 @@ def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recor
     return Recording(batches, {}, {store: rows}, source="pandas")
 
 
+def nearly_two_days_late(leaving: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return flights of which the first comes in last, and the one before it, which has moved stream time so far."""
+    first = min(leaving, key=lambda record: record["timestamp"])
+    ahead = {**first, "timestamp": first["timestamp"] + 2 * DAY - HOUR}
+    return [*(each for each in leaving if each is not first), ahead, first], ahead
+
+
 def hours_recording() -> Recording:
     """Return the flights of some hours, and their tallies by airline and airport."""
-    expected = {
-        Windowed(who, start, start + 3 * HOUR): tally for (who, start), tally in by_airline_and_airport(TALLIED).items()
-    }
-    steps = [*piped("airlines", data.airlines()), *piped("flights", TALLIED.records(data.flights))]
-    return tallies("delays-by-hour", steps, expected)
+    leaving, ahead = nearly_two_days_late(TALLIED.records(data.flights))
+    names = {each["key"]: each["value"]["name"] for each in data.airlines()}
+    who, hour = f"{names[ahead['value']['carrier']]}, {ahead['key']}", ahead["timestamp"] // HOUR * HOUR
+    by_hour = by_airline_and_airport(TALLIED)
+    by_hour |= {(who, hour - n * HOUR): add(who, ahead["value"], nobody()) for n in range(3)}
+    expected = {Windowed(who, start, start + 3 * HOUR): tally for (who, start), tally in by_hour.items()}
+    return tallies("delays-by-hour", [*piped("airlines", data.airlines()), *piped("flights", leaving)], expected)
 
 
 def makers_recording() -> Recording:
@@ -147,8 +158,15 @@ def makers_recording() -> Recording:
 
 
 def rain_recording() -> Recording:
-    """Return the weather and the flights of some hours, and the tallies of those in rain and of the others."""
-    steps = [*piped("weather", RAINY.records(data.weather)), *piped("flights", RAINY.records(data.flights))]
+    """Return the weather and the flights of some hours, and the tallies of those in rain and of the others.
+
+    For two of the flights, on days after these, nobody has observed the weather of their hour. One later observation
+    is there before all flights.
+    """
+    seen, (leaving, ahead) = RAINY.records(data.weather), nearly_two_days_late(RAINY.records(data.flights))
+    seen.append({**seen[0], "timestamp": ahead["timestamp"] - 2 * HOUR})
+    last = {**ahead, "timestamp": ahead["timestamp"] + 3 * DAY}
+    steps = [*piped("weather", seen), *piped("flights", [*leaving, last])]
     return tallies("delays-in-rain", steps, by_rain(RAINY))
 
 
@@ -175,6 +193,12 @@ def flights_doubled(outcome: Outcome) -> bool:
     """There are more flights than went in."""
     store = only_store(outcome)
     return flown(store.actual) > flown(store.expected)
+
+
+def one_without_weather(outcome: Outcome) -> bool:
+    """The flight of which no observation can come any more is there."""
+    store = only_store(outcome)
+    return flown(store.actual) == flown(store.expected) + 1
 
 
 def other_window_size(outcome: Outcome) -> bool:
@@ -313,13 +337,13 @@ def _rounded(line: dict[str, Any]) -> dict[str, Any]:
 Answer = Callable[[StreamsBuilder], None]
 
 
-def rain(windows: JoinWindows) -> Answer:
+def rain(windows: JoinWindows, kind: str = "join") -> Answer:
     """Return the answer that joins flights with the weather in these windows."""
 
     def answer(builder: StreamsBuilder) -> None:
         flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
         observed = builder.stream("weather", value=Serdes.json(WEATHER_SCHEMA))
-        joined = flight.join(
+        joined = getattr(flight, kind)(
             observed,
             lambda flight, weather: F.struct(
                 F.when(weather.precip > 0, "rain").otherwise("dry").alias("sky"), flight.arr_delay
@@ -377,22 +401,27 @@ LAB = lab(
     ),
     delays_by_maker=Runs(
         makers_recording,
+        partitions=3,
     ),
     delays_in_rain=Runs(
         rain_recording,
         wrong={
             "weather of the next hour": rain(within().after("59 minutes")),
+            "left instead of inner": rain(within().before("59 minutes"), "left_join"),
             "two observations for a flight": [rain(within().before("1 hour")), rain(within("59 minutes"))],
             "flights without their weather": [
                 rain(within(grace="0 minutes").before("59 minutes")),
+                rain(within(grace="1 day").before("59 minutes")),
                 rain(within().before("30 minutes")),
             ],
         },
         signs={
             "weather of the next hour": weather_of_next_hour,
+            "left instead of inner": one_without_weather,
             "two observations for a flight": flights_doubled,
             "flights without their weather": flights_missing,
         },
+        partitions=3,
     ),
     departure_board=Judges(
         examine_board,

@@ -256,6 +256,7 @@ LAB = lab(
             "GlobalKTable instead of a re-keyed stream": wrong_keys,
         },
         errors={"a table can be joined with": "sides swapped"},
+        partitions=3,
     ),
     names_of_customers=Lives(
         "names_of_customers", orders_and_customers, judge_names_of_customers, errors=ERRORS, returns_topology=True
@@ -268,5 +269,6 @@ LAB = lab(
             "left instead of inner": results_after("open-orders"),
         },
         errors={"a table can be joined with": "a stream where a table is asked for"},
+        partitions=3,
     ),
 )

@@ -171,6 +171,7 @@ LAB = lab(
     fees_of_cities=Runs(
         fees,
         signs={"grouped by the row's own key": keys_of_records()},
+        partitions=3,
     ),
     labels_to_print=Runs(
         lambda: addresses("ktable-suppress-time-limit", "seldom-changes", MINUTE, {}),
@@ -183,5 +184,6 @@ LAB = lab(
     how_many_are_large=Runs(
         number_of_large_ones,
         signs={"grouped by the row's own key": keys_of_records()},
+        partitions=3,
     ),
 )

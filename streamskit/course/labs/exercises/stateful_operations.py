@@ -142,6 +142,7 @@ LAB = lab(
             "counted by the key that was there": extra_row(lambda row: row.key in PEOPLE.values()),
             "empty vote counted": extra_row(lambda row: row.key == ""),
         },
+        partitions=3,
     ),
     net_sales=Runs(
         net_sales,
