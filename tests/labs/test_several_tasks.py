@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, KStream, Processor, Record, Serdes, Stores, StreamsBuilder, ValueAndTimestamp
 from streamskit.course.labs import catalogue, several_tasks
+from streamskit.course.labs.exercises.elasticity import READING
 from streamskit.course.labs.exercises.flights import TALLY, add, nobody
 from streamskit.course.labs.exercises.pos_invoices import INVOICE
 from streamskit.course.labs.several_tasks import SPLIT
@@ -224,6 +225,21 @@ def named_orders(builder: StreamsBuilder) -> None:
     orders.process(Named, ["known"], key=STRING, value=STRING).to("named-orders")
 
 
+def room_to_grow(rekeyed: bool) -> Callable[[StreamsBuilder], None]:
+    class Counts(Processor):
+        def process(self, record: Record) -> None:
+            rows, station = self.context.state_store("readings-by-station"), record.value["station"]
+            rows.put(station, (rows.get(station) or 0) + 1)
+
+    def answer(builder: StreamsBuilder) -> None:
+        readings = builder.stream("readings", value=READING)
+        readings = readings.select_key(lambda v: v.station) if rekeyed else readings
+        store = Stores.persistent_key_value_store("readings-by-station", STRING, LONG)
+        readings.repartition(partitions=8).process(Counts, stores=[store])
+
+    return answer
+
+
 def tallies(store: str, field: str) -> tuple[type[Processor], list[Any]]:
     """Return a processor that keeps a tally of the flights by a field of theirs, and its store."""
 
@@ -292,6 +308,14 @@ def test_a_repartition_after_which_the_key_is_as_before_brings_nothing_together(
     found = catalogue.exercise(make.__name__).examine_answer(make(the_key_as_it_was))
     assert found.misconception
     assert found.misconception.name == SPLIT
+
+
+def test_eight_shares_of_a_count_are_worth_nothing_if_each_has_a_part_of_a_station() -> None:
+    found = catalogue.exercise("room_to_grow").examine_answer(room_to_grow(rekeyed=False))
+    assert found.misconception
+    assert found.misconception.name == SPLIT
+    found = catalogue.exercise("room_to_grow").examine_answer(room_to_grow(rekeyed=True))
+    assert found.passed, found.says
 
 
 def test_who_brings_keys_together_in_a_topic_of_their_own_is_right() -> None:

@@ -362,5 +362,6 @@ LAB = lab(
             ],
         },
         tested="The counts of all stations are right, and each of eight instances has a share.",
+        partitions=3,
     ),
 )
