@@ -26,11 +26,14 @@ class TransformValuesOperator(ProcessorsOperator):
         keeps_rows: whether the rows that it makes are kept, to take the old values from; otherwise the transformer
             makes these from the old values that come in.
         history: how far back versions of the rows are kept, in milliseconds; None keeps the latest only.
+        is_ordinary: whether the table has a store without versions, so that what comes after it takes every update for
+            the latest of its row.
     """
 
     sends_old: bool = False
     keeps_rows: bool = False
     history: int | None = None
+    is_ordinary: bool = False
 
     @property
     def is_cacheable(self) -> bool:
@@ -46,7 +49,9 @@ class TransformValuesOperator(ProcessorsOperator):
         def process(side: int, record: OperatorRecord) -> None:
             value = transform(record, record.value)
             old = transform(record, record.old) if self.sends_old else None
-            forward(record.key, value, record.timestamp, record.headers, old, record.extra)
+            forward(
+                record.key, value, record.timestamp, record.headers, old, None if self.is_ordinary else record.extra
+            )
 
         return process
 

@@ -259,6 +259,7 @@ def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> P
         sends_old=sends_old,
         keeps_rows=store is not None and (sends_old or history is not None),
         history=history,
+        is_ordinary=store is not None and history is None,
     )
     return PlannedOperator(transformer, node)
 

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable
 from functools import cache
+from itertools import combinations
 
 from streamskit.planning.plan import Plan
 from streamskit.testing.memory import Raw
@@ -43,6 +44,7 @@ class WaitingRecords:
         self._written = 0
         self._reached = cache(self._what_is_reached)
         self._meets_itself = cache(self._what_meets_itself)
+        self._branches_meet = cache(self._what_has_branches_that_meet)
         self.by_time = False
         """Whether the oldest record is next; otherwise the one that was written first."""
 
@@ -83,6 +85,8 @@ class WaitingRecords:
         """Return whether the next record of a topic may be processed together with the last one of a batch."""
         if self.by_time and self._queues[topic][0][1].timestamp > last.timestamp and self._meets_itself(topic):
             return False  # results of the last record may be older
+        if self.by_time and self._branches_meet(topic):
+            return False  # whose results are next there, at one time, depends on whether this topic still waits
         if self.by_time and any(self._priority(each) == self._priority(topic) for each in self._next if each != topic):
             return False  # which of several topics is next at the same time depends on when this one is put back
         before = [each for each in self._next if self._priority(each) <= self._priority(topic)]
@@ -114,6 +118,12 @@ class WaitingRecords:
         reached = self._reached(topic)
         writes = Counter(name for plan in self._plans if f"query {plan.name}" in reached for name in _written_by(plan))
         return ANYTHING in reached or any(count > 1 for count in writes.values())
+
+    def _what_has_branches_that_meet(self, topic: str) -> bool:
+        """Return whether a topic's record is written on to two topics that are read again, and lead to one place."""
+        written = {name for plan in self._plans if plan.reads(topic) for name in _written_by(plan)}
+        read_again = [name for name in written if any(plan.reads(name) for plan in self._plans)]
+        return any(not self._may_swap(*pair) for pair in combinations(read_again, 2))
 
 
 def _written_by(plan: Plan) -> list[str]:

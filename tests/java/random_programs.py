@@ -17,6 +17,7 @@ from pathlib import Path
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.environment.java import find_java
+from streamskit.environment.session import spark_session
 from tests.conformance.inventor import Inventor
 from tests.conformance.random_programs import RECORDED, Program, differences, outcome
 
@@ -39,6 +40,7 @@ def of_kafka_streams(programs: list[Program], jars: Path) -> list[Program]:
 
 def compare(jars: Path, seed: int, count: int) -> None:
     """Run programs here and there, and print each that differs."""
+    spark_session()  # programs make Columns before their driver starts one
     programs = Inventor(seed).programs(count)
     for number, (program, expected) in enumerate(zip(programs, of_kafka_streams(programs, jars), strict=True)):
         if "failure" in expected:
