@@ -149,6 +149,13 @@ Punctuator = Callable[[int], object]
 """Called with the time, in milliseconds, when a punctuation is due."""
 
 
+NO_RECORD = (
+    "forward() passes on a record, and {!r} is none: write forward(record.with_value(...)), or forward(Record(key, "
+    "value, timestamp))."
+)
+"""Why something cannot be forwarded."""
+
+
 class Services(Protocol):
     """What a task does for a processor's context."""
 

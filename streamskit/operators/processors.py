@@ -7,6 +7,7 @@ from typing import Any
 
 from streamskit.api.error_handlers import ProducerRecord
 from streamskit.api.processor import (
+    NO_RECORD,
     FixedKeyProcessor,
     FixedKeyRecord,
     Processor,
@@ -331,10 +332,7 @@ class ProcessorNode:
                 "their partitions: record.with_value(...). Where keys change, use a Processor and process()."
             )
         if not isinstance(record, Record | FixedKeyRecord):
-            raise StreamsError(
-                f"{self.spec.name}: forward() passes on a record, and {record!r} is none: write "
-                "forward(record.with_value(...)), or forward(Record(key, value, timestamp))."
-            )
+            raise StreamsError(f"{self.spec.name}: {NO_RECORD.format(record)}")
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Schedule:
         """Schedule a punctuation.

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Protocol, Self, Unpack
+from typing import Protocol, Self, Unpack
 from weakref import WeakSet
 
 from pyspark.sql import SparkSession
@@ -196,8 +196,9 @@ class TopologyTestDriver:
             raise TopologyError(f"The topology reads no topic '{name}'; it reads: {known}.")
         check_read_once(name, reading)
         key, value = key or reading[0].key, value or reading[0].value
-        clock: Any = {"start_timestamp": start_timestamp, "auto_advance": auto_advance}
-        return TestInputTopic(name, key, value, self._pipe, self._partitions, **clock)
+        return TestInputTopic(
+            name, key, value, self._pipe, self._partitions, start_timestamp=start_timestamp, auto_advance=auto_advance
+        )
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> TestOutputTopic:
         """Return an output topic for a topic that the topology writes; by default with the sink's own serdes.
@@ -454,7 +455,8 @@ class TopologyTestDriver:
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         self._outputs[record.topic].append(record)
-        self._produced.update({record.topic} - self._handovers)
+        if record.topic not in self._handovers:
+            self._produced.add(record.topic)
 
 
 def _stays_failed(failure: StreamsError) -> StreamsError:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamskit.api.processor import (
+    NO_RECORD,
     FixedKeyRecord,
     ProcessorContext,
     PunctuationType,
@@ -15,11 +16,10 @@ from streamskit.common.durations import whole_milliseconds
 from streamskit.common.errors import StreamsError
 from streamskit.operators.paged_state import MemoryPages
 from streamskit.operators.processor_stores import open_store
+from streamskit.operators.records import NO_SOURCE
 from streamskit.operators.state_store import StoreAccess
 from streamskit.operators.stream_task import OperatorContext, StreamTask
 from streamskit.state.stores import Store
-
-NOWHERE = RecordMetadata(None, -1, -1)
 
 
 class CapturedForward(NamedTuple):
@@ -178,7 +178,7 @@ class _CapturingServices:
         self.punctuators: list[CapturedPunctuator] = []
         self.stores: dict[str, Any] = {}
         self.times: dict[str, int] = {}
-        self.record_metadata, self.is_committed = NOWHERE, False
+        self.record_metadata, self.is_committed = RecordMetadata(*NO_SOURCE[:3]), False
         self._stores_context = OperatorContext(StreamTask([], MemoryPages()), 0, "mock", _ignore, False)
 
     def add(self, store: Store) -> Any:
@@ -195,10 +195,7 @@ class _CapturingServices:
 
     def forward(self, record: Record | FixedKeyRecord, to: str | None) -> None:
         if not isinstance(record, Record | FixedKeyRecord):
-            raise StreamsError(
-                f"forward() passes on a record, and {record!r} is none: write forward(record.with_value(...)), or "
-                "forward(Record(key, value, timestamp))."
-            )
+            raise StreamsError(NO_RECORD.format(record))
         self.forwards.append(CapturedForward(record, to))
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> CapturedPunctuator:
