@@ -1,6 +1,7 @@
 """What a learner does with a notebook in JupyterLab: opens it, runs it, looks."""
 
 import os
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -25,10 +26,14 @@ def run_all(page: Page) -> None:
     choose(page, "Edit", "Clear Outputs of All Cells")
     expect(page.locator(".jp-Notebook .jp-OutputArea-output")).to_have_count(0, timeout=30_000)
     choose(page, "Run", "Run All Cells")
+    begun = page.locator(".jp-Notebook .jp-InputPrompt").filter(has_text=re.compile(r"\[(\*|\d+)\]"))
+    expect(begun).not_to_have_count(0, timeout=60_000)  # until then the page says, truly, that the kernel is idle
 
 
 def await_idle(page: Page, seconds: int = 180) -> None:
-    """Wait until no cell runs."""
+    """Wait until no cell runs, or waits for the one that runs."""
+    waiting = page.locator(".jp-Notebook .jp-InputPrompt").filter(has_text="[*]")
+    expect(waiting).to_have_count(0, timeout=seconds * 1000)
     idle = page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
     expect(idle).to_be_attached(timeout=seconds * 1000)
 
