@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.serializer import Serializer
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
+from streamskit.environment.processes import eventually
 from streamskit.kafka.access import NoRightError, Right, is_denied, no_right
 from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
@@ -20,8 +21,11 @@ from streamskit.kafka.records import OutgoingRecord, Records, read_records
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import describe_topic
 
-DELIVERY_SECONDS = 30
+DELIVERY_SECONDS = (
+    60  # a cluster that has lost a broker takes seconds to choose new leaders, and longer on a busy machine
+)
 REQUEST_SECONDS = 10
+ID_SECONDS = 15.0
 # What may be under way at once: the client itself buffers without a limit.
 MOST_RECORDS_UNDER_WAY = 25_000
 MOST_BYTES_UNDER_WAY = 16 * 1024 * 1024
@@ -137,7 +141,7 @@ class Delivery:
                 if is_denied(error):
                     raise self._denied from error
                 raise NotDeliveredError(
-                    f"Record {index} of topic {self._topic!r} was not delivered: {reason(error)}. Records "
+                    f"Record {index} of topic {self._topic!r} was not delivered: {_why(error)}. Records "
                     "before it are in the topic; some after it may be."
                 ) from error
         self._under_way.clear()
@@ -156,8 +160,61 @@ class Delivery:
         return BrokerError(f"Record {self.sent} of topic {self._topic!r}: {words}")
 
 
+def _why(error: KafkaError) -> str:
+    if isinstance(error, KafkaTimeoutError):
+        return (
+            f"no broker has confirmed it within {DELIVERY_SECONDS} s. If one is down, its partition may have no "
+            "leader, or too few replicas in sync (`min.insync.replicas`)"
+        )
+    return reason(error).rstrip(".")
+
+
 @contextlib.contextmanager
 def _producer(bootstrap_servers: BootstrapServers) -> Iterator[KafkaProducer]:
+    producer = _with_id(bootstrap_servers)
+    try:
+        yield producer
+    except BaseException:
+        _give_up(producer)
+        raise
+    finally:
+        with contextlib.suppress(KafkaError):
+            producer.close(timeout=1)
+
+
+def _with_id(bootstrap_servers: BootstrapServers) -> KafkaProducer:
+    """Return a producer that has an id, by which brokers recognize what it sends twice.
+
+    None is given while a dead broker is replaced. Without one nothing is sent, so that another client may be tried.
+
+    Raises:
+        BrokerError: there is none in time.
+    """
+    deadline = time.monotonic() + DELIVERY_SECONDS
+    while time.monotonic() < deadline:
+        producer = _connected(bootstrap_servers)
+        if eventually(lambda: _is_ready(producer), min(ID_SECONDS, deadline - time.monotonic())):  # noqa: B023
+            return producer
+        _give_up(producer)
+    raise BrokerError(
+        f"A broker at {bootstrap_servers} answers, but has given this producer no id for {DELIVERY_SECONDS} s, and "
+        "without one nothing is sent. In a cluster more than half of the controllers have to be alive: start the "
+        "brokers that are down."
+    )
+
+
+def _is_ready(producer: KafkaProducer) -> bool:
+    state = producer._transaction_manager
+    return bool(state.has_producer_id() or state.has_fatal_error())  # the first record tells what is wrong
+
+
+def _give_up(producer: KafkaProducer) -> None:
+    # its close() would wait for what cannot be sent any more, and fail once more when it is collected
+    producer._sender.force_close()
+    producer._sender.join(REQUEST_SECONDS + 1)
+
+
+def _connected(bootstrap_servers: BootstrapServers) -> KafkaProducer:
     with reachable(bootstrap_servers):
         producer = KafkaProducer(
             **for_kafka_python(bootstrap_servers, "producer"),
@@ -176,13 +233,4 @@ def _producer(bootstrap_servers: BootstrapServers) -> Iterator[KafkaProducer]:
             metrics_enabled=False,
         )
     without_new_topics(producer._metadata)
-    try:
-        yield producer
-    except BaseException:
-        # its close() would wait for what cannot be sent any more, and fail once more when it is collected
-        producer._sender.force_close()
-        producer._sender.join(REQUEST_SECONDS + 1)
-        raise
-    finally:
-        with contextlib.suppress(KafkaError):
-            producer.close(timeout=1)
+    return producer

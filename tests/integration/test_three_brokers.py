@@ -7,6 +7,7 @@ import pytest
 
 from streamskit.broker import EmbeddedCluster
 from streamskit.common.errors import BrokerError
+from streamskit.kafka import producer
 from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counting, expected_counts, produce, written
@@ -62,3 +63,21 @@ def test_replicas_are_asked_for_by_plain_names_where_topics_have_a_prefix(
     monkeypatch.setenv("STREAMSKIT_PREFIX", "ann")
     cluster.create_topics(name, partitions=2)
     wait_until(lambda: cluster.in_sync_replicas(name) == {0: [1, 2, 3], 1: [1, 2, 3]}, "three replicas of each", 60)
+
+
+def test_two_brokers_of_three_are_dead_and_a_producer_says_what_it_waited_for(
+    cluster: EmbeddedCluster, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(producer, "DELIVERY_SECONDS", 12)
+    cluster.create_topics(name, partitions=2)
+    wait_until(lambda: are_in_sync(cluster, name), "three replicas of the topic", 60)
+    cluster.kill_node(1)
+    cluster.kill_node(2)
+    try:
+        with pytest.raises(BrokerError, match=r"min\.insync\.replicas|more than half of the controllers"):
+            cluster.produce(name, [{"value": b"a"}])
+    finally:
+        cluster.start()
+    wait_until(lambda: are_in_sync(cluster, name), "three replicas of the topic", 60)
+    monkeypatch.undo()
+    assert cluster.produce(name, [{"value": b"a"}]) == 1
