@@ -30,7 +30,7 @@ def kill_broker(seconds: str | float | timedelta | None = 20, broker: Broker | N
     >>> fault = kill_broker(10)  # doctest: +SKIP
     >>> streams.await_processed()  # waits until the broker is back  # doctest: +SKIP
     """
-    limit, chosen = _limit(seconds), own(broker, "killed")
+    limit, chosen = lasting(seconds), own(broker, "killed")
     _check_runs(chosen)
     chosen.kill()
     return Fault(
@@ -57,7 +57,7 @@ def pause_broker(seconds: str | float | timedelta | None = 20, broker: Broker | 
     ...     streams.state
     <State.REBALANCING: 'REBALANCING'>
     """
-    limit, chosen = _limit(seconds), own(broker, "paused")
+    limit, chosen = lasting(seconds), own(broker, "paused")
     _check_runs(chosen)
     chosen.pause()
     return Fault(
@@ -92,8 +92,12 @@ def _check_runs(broker: Broker) -> None:
         raise BrokerError(f"{broker!r} is not running, so there is nothing to break. Start it first: broker.start().")
 
 
-def _limit(seconds: str | float | timedelta | None) -> float | None:
-    """Return how many seconds a fault lasts; it is asked before anything is broken."""
+def lasting(seconds: str | float | timedelta | None) -> float | None:
+    """Return how many seconds a fault lasts, None for until it is undone; it is asked before anything is broken.
+
+    Raises:
+        ValueError: `seconds` is no duration.
+    """
     if seconds is None:
         return None
     limit = to_milliseconds(seconds, "seconds") / 1000 if isinstance(seconds, str | timedelta | bool) else seconds

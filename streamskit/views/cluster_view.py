@@ -85,7 +85,7 @@ def _moves(before: Sequence[InstanceState], after: Sequence[InstanceState], now:
     said += [f"{server} is gone" for server in sorted(was - now_is)]
     old, new, standbys = _servers(before, "active"), _servers(after, "active"), _servers(before, "standby")
     for place in sorted(old | new):
-        one, two = "".join(old.get(place, ())), "".join(new.get(place, ()))
+        one, two = (" and ".join(sorted(side.get(place, ()))) for side in (old, new))
         if one != two:
             moved = f"{place[0]} {place[1]}: active on {two or 'no instance'}, before on {one or 'none'}"
             said.append(moved + (", where it was a standby" if two in standbys.get(place, ()) else ""))
@@ -141,13 +141,20 @@ def table(snapshot: ClusterSnapshot) -> str:
 
 
 def moves(snapshot: ClusterSnapshot) -> str:
-    """Return what changed hands, the last first."""
+    """Return what changed hands, the last first; what is new is read out."""
     if not snapshot.moves:
         return '<div class="sk-quiet">Nothing has changed hands since this view was made.</div>'
-    rows = "".join(
-        f"<li>{time_of_day(int(move.at) * 1000)} {escape(move.sentence)}</li>" for move in reversed(snapshot.moves)
+    latest = snapshot.moves[-1].at
+    new, old = (
+        "".join(
+            f"<li>{time_of_day(int(move.at) * 1000)} {escape(move.sentence)}</li>"
+            for move in reversed(snapshot.moves)
+            if (move.at == latest) is is_new
+        )
+        for is_new in (True, False)
     )
-    return f'<div class="sk-quiet">What changed hands (UTC), the last first</div><ul aria-live="polite">{rows}</ul>'
+    said = '<div class="sk-quiet">What changed hands (UTC), the last first</div>'
+    return f'{said}<ul aria-live="polite" style="margin-bottom:0">{new}</ul><ul style="margin-top:0">{old}</ul>'
 
 
 def _lines(instance: InstanceState) -> list[TableRow]:
@@ -235,7 +242,7 @@ class ClusterView(LiveView):
                 self._trouble = ""
                 act(*arguments)
             except Exception as failure:
-                self._trouble = f"{act.__name__}({', '.join(arguments)}) failed: {failure}."
+                self._trouble = f"{act.__name__}({', '.join(arguments)}) failed: {str(failure).removesuffix('.')}."
             self.refresh()
 
         in_background("cluster", run)

@@ -74,6 +74,25 @@ def search_field(changed: Callable[[], object]) -> widgets.Text:
     return field(widgets.Text, "Key", 30, 290, changed, placeholder='begins with …   (in "quotes": is)')
 
 
+def offer(choice: widgets.Dropdown, options: Sequence[tuple[str, Any]]) -> None:
+    """Offer words with values to choose from; what was chosen stays chosen, as long as it is among them.
+
+    >>> choice = widgets.Dropdown(options=[("all", None), ("0", 0), ("1", 1)], value=1)
+    >>> offer(choice, [("all", None), ("0", 0), ("1", 1), ("2", 2)])
+    >>> choice.value
+    1
+    >>> offer(choice, [("all", None), ("0", 0)])
+    >>> print(choice.value)
+    None
+    """
+    if list(choice.options) == list(options):
+        return
+    chosen = choice.value
+    choice.options = options  # which chooses the first
+    if chosen in [value for _, value in options]:
+        choice.value = chosen
+
+
 def close_whole(widget: widgets.Widget) -> None:
     """Close a widget, all in it, and what it looks like: the kernel keeps each of them until it is closed."""
     for child in getattr(widget, "children", ()):
@@ -112,15 +131,19 @@ class Stepper(widgets.HBox):
         self._slider.observe(self._on_slide, "value")
         super().__init__([self._back, self._slider, self._forward])
 
+    def of(self, count: int) -> int:
+        """Return how many of a number of records to replay: as many as were chosen, or all."""
+        return count if self.chosen is None else min(self.chosen, count)
+
     def show(self, count: int) -> int:
-        """Show the number of records, and return how many to replay: as many as were chosen, or all."""
+        """Show the number of records, and return how many to replay."""
         self._shown_by = threading.get_ident()
         try:
             self._slider.max = count
-            self._slider.value = count if self.chosen is None else min(self.chosen, count)
+            self._slider.value = self.of(count)
         finally:
             self._shown_by = 0
-        return count if self.chosen is None else min(self.chosen, count)
+        return self.of(count)
 
     def release(self) -> None:
         """Forget what was chosen."""

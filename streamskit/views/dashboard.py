@@ -5,10 +5,11 @@ from html import escape
 from typing import Any
 
 import ipywidgets as widgets
+from IPython.display import display
 
 from streamskit.common.errors import StreamsError
 from streamskit.queries.rest.protocol import DASHBOARD
-from streamskit.runtime import KafkaStreams
+from streamskit.runtime import KafkaStreams, State
 from streamskit.views.controls import checked_count
 from streamskit.views.html import LIVE, STYLE, part
 from streamskit.views.kept_page import KeptPage
@@ -73,13 +74,24 @@ class Dashboard(widgets.VBox):
             streams: the application, with an `application_server`.
 
         Raises:
-            StreamsError: it has no server.
+            TypeError: it is no application.
+            StreamsError: it has no server, or is closed.
         """
+        if not hasattr(streams, "query_server"):
+            raise TypeError(
+                f"A dashboard is served by a running application, and this is a {type(streams).__name__}: write "
+                "serve(streams), with streams = KafkaStreams(..., application_server='127.0.0.1:0')."
+            )
         server = streams.query_server
         if server is None:
             raise StreamsError(
                 f"'{streams.application_id}' has no server that could show the dashboard: write "
                 "KafkaStreams(..., application_server='127.0.0.1:0'), where port 0 takes a free one."
+            )
+        if streams.state is State.NOT_RUNNING:
+            raise StreamsError(
+                f"'{streams.application_id}' is closed, and its server with it: serve the dashboard of an application "
+                "that runs."
             )
         page = ViewsPage(self.title, self.views)
         server.rest.dashboard = lambda: page
@@ -98,6 +110,9 @@ class Dashboard(widgets.VBox):
 
     def _ipython_display_(self, **kwargs: Any) -> None:
         """Display the live views, and after them the page for those who open the notebook without them."""
+        if self.comm is None:  # it was closed
+            display(self._page(), raw=True)
+            return
         for view in self.views:
             view.await_page()
         self._kept.display(super()._repr_mimebundle_(**kwargs))

@@ -71,7 +71,7 @@ class Axis:
         side = -1 if x > WIDTH * 0.75 else 1
         yield path("M", x, TOP - 12, "V", bottom, stroke=COLOURS[1], stroke_width=2)
         words, anchor = f"stream time {time_of_day(time)}", "end" if side < 0 else "start"
-        yield words_at(x + 6 * side, TOP - 6, words, anchor, fill=COLOURS[1], font_weight="600")
+        yield words_at(x + 6 * side, TOP - 6, words, anchor, font_weight="600")
 
     def closed(self, until: int, bottom: float) -> Iterator[str]:
         """Shade the time that is over: windows that end there are closed."""

@@ -1,6 +1,7 @@
 """What the views of event time share: the records in order of arrival, a choice of task, steps, and their text."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -11,7 +12,7 @@ from streamskit.runtime import KafkaStreams
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology.nodes import Node
 from streamskit.views.charts import counted, shortened
-from streamskit.views.controls import Stepper, checked_count, field
+from streamskit.views.controls import Stepper, checked_count, field, offer
 from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
 from streamskit.views.live_view import LiveView
 from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals, leaves_out
@@ -38,7 +39,9 @@ def story(snapshot: EventTimeSnapshot, sentence: str, *notes: str) -> str:
         if snapshot.done or not snapshot.steps
         else f"None of {counted(len(snapshot.steps), 'record')} has come yet."
     )
-    return f'<div aria-live="polite">{escape(last)}</div>' + lines + dropped(snapshot.done, snapshot.seen)
+    # Read out at a user's step; new records would be read out without an end.
+    read_out = ' aria-live="polite"' if snapshot.is_chosen else ""
+    return f"<div{read_out}>{escape(last)}</div>" + lines + dropped(snapshot.done, snapshot.seen)
 
 
 def where(seen: SeenRecords) -> Iterator[str]:
@@ -127,6 +130,12 @@ class EventTimeView(LiveView):
         """Look at the records, and show as many of them as the user has chosen."""
         return self._stepped(self.replay(self._look(), previous))
 
+    def redraw(self) -> None:
+        """Show the snapshot that there is, and how many records it has."""
+        if self._is_seen():
+            self._stepper.show(len(self._snapshot.steps))
+        super().redraw()
+
     def rest(self) -> None:
         """Close the connection to the broker."""
         self._arrivals.close()
@@ -156,15 +165,13 @@ class EventTimeView(LiveView):
 
     def _stepped(self, snapshot: Any) -> Any:
         """Return a snapshot after as many of its records as the user has chosen, or after all."""
-        return snapshot.after(self._stepper.show(len(snapshot.steps)))
+        stepped = snapshot.after(self._stepper.of(len(snapshot.steps)))
+        return replace(stepped, is_chosen=self._stepper.chosen is not None)
 
     def _offer_tasks(self) -> None:
         options = [(f"partition {number}", number) for number in self._arrivals.partitions]
         if options and options != list(self._task.options):
-            chosen = self._task.value
-            with self._task.hold_trait_notifications():
-                self._task.options = options
-                self._task.value = chosen
+            offer(self._task, options)
             self._task.layout.display = None if len(options) > 1 else "none"
 
     def _step(self) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from html import escape
 from typing import Any
@@ -14,6 +15,7 @@ from streamskit.broker.base import Broker
 from streamskit.cluster import Cluster
 from streamskit.common.durations import Duration
 from streamskit.faults import Driver, Fault
+from streamskit.faults.brokers import lasting
 from streamskit.queries.instances import Instances
 from streamskit.runtime import KafkaStreams
 from streamskit.views.charts import counted
@@ -100,11 +102,11 @@ class FaultPanel(LiveView):
         driver: the driver to kill.
         application: the application whose checkpoint to damage and whose state to delete, while it is closed.
         topic: the topic to write poison records to.
-        seconds: for how long the broker is away.
+        seconds: for how long the broker is away, in seconds or as a text such as "1 minute"; None for until Undo.
         refresh: how often to look, a duration of at least 50 ms.
 
     Raises:
-        ValueError: nothing is given that could be broken, or `refresh` is not such a duration.
+        ValueError: nothing is given that could be broken, or `seconds` or `refresh` is not such a duration.
 
     >>> FaultPanel(broker=broker, driver=driver, topic="trades")  # doctest: +SKIP
     """
@@ -120,12 +122,14 @@ class FaultPanel(LiveView):
         driver: Driver | None = None,
         application: KafkaStreams | str | None = None,
         topic: str | None = None,
-        seconds: float = 20,
+        seconds: str | float | timedelta | None = 20,
         refresh: Duration = "500 ms",
     ) -> None:
+        limit = lasting(seconds)
+        for_so_long = "" if limit is None else f" for {limit:g} s"
         possible: list[tuple[Any, str, Callable[[Any], Fault]]] = [
-            (broker, f"Kill the broker for {seconds:g} s", lambda it: faults.kill_broker(seconds, it)),
-            (broker, f"Pause the broker for {seconds:g} s", lambda it: faults.pause_broker(seconds, it)),
+            (broker, f"Kill the broker{for_so_long}", lambda it: faults.kill_broker(limit, it)),
+            (broker, f"Pause the broker{for_so_long}", lambda it: faults.pause_broker(limit, it)),
             (topic, f"Poison '{topic}'", lambda it: faults.poison(it, broker)),
             (driver, "Kill the driver", lambda it: faults.kill_driver(it)),
             (cluster, "Kill an executor", lambda it: faults.kill_executor(it)),

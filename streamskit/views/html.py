@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from streamskit.common.svg import as_image, printable
-from streamskit.common.themes import on_dark_pages
+from streamskit.common.themes import follows_the_page, on_dark_pages
 from streamskit.views.charts import dated, decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "resting": "◌", "stopped": "■", "saved": "▤", "failed": "▲"}
@@ -23,8 +23,15 @@ MARK, LINE = 20, 26
 LONGEST_CELL, LONGEST_WHOLE, FITS = 60, 2000, 12
 """How many characters of a value are written at most, how many are seen by pointing at it, and how many always fit."""
 
-READABLE_ANYWHERE = "#767676"
-"""A grey that can be read on a white page and on a black one."""
+INK, LIGHT_INK = "#1f2937", "#e5e7eb"
+"""The colour of lines and words in an image on light paper, and on dark."""
+
+PAPER = (
+    "<style>@media (prefers-color-scheme:dark)"
+    f'{{.paper{{fill:#111111}}[fill="{INK}"]{{fill:{LIGHT_INK}}}[stroke="{INK}"]{{stroke:{LIGHT_INK}}}}}</style>'
+    '<rect class="paper" width="100%" height="100%" fill="#ffffff"/>'
+)
+"""What an image is drawn on, light or dark as its page is: no grey can be read well enough on both."""
 
 LIVE, SAVED = "streamskit-live", "streamskit-saved"
 """The classes of a live view and of the page kept of it."""
@@ -58,7 +65,9 @@ STYLE = (
 .streamskit-view table tr.sk-new td{background:rgba(33,150,243,.13)}
 .streamskit-view table tr.sk-bad td{background:rgba(220,38,38,.13)}
 .streamskit-view progress{width:100%;height:10px;vertical-align:middle}
-</style>"""
+"""
+    + follows_the_page(f".{SAVED} img")
+    + "</style>"
 )
 
 DISCONNECTED = (
@@ -212,10 +221,11 @@ def _as_words(value: object) -> str:
 
 
 def picture(svg: str) -> str:
-    """Put an SVG into an image, with its description in words, in a grey where it takes the colour of its page."""
+    """Put an SVG into an image, on paper of its own, with its description in words."""
     described = re.search("<desc>(.*?)</desc>", svg)
     words = described[1] if described else "Chart: " + svg.partition("<title>")[2].partition("</title>")[0]
-    return as_image(svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', ""), unescape(words))
+    title, end, drawn = svg.replace('"currentColor"', f'"{INK}"').partition("</title>")
+    return as_image(f"{title}{end}{PAPER}{drawn}", unescape(words))
 
 
 def moment(timestamp: int) -> str:

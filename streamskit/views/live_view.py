@@ -13,7 +13,7 @@ from streamskit.views.controls import checked_interval, close_whole, field
 from streamskit.views.html import DISCONNECTED, LIVE, STYLE, notice, part
 from streamskit.views.kept_page import KeptPage
 from streamskit.views.page import Page, saved_page
-from streamskit.views.page_answers import PageAnswers
+from streamskit.views.page_answers import PageAnswers, UnsentHTML
 
 REFRESHES = (200, 500, 1000, 2000, 5000, 10_000)
 """The refresh intervals to choose from, in milliseconds."""
@@ -56,11 +56,11 @@ class LiveView(widgets.VBox):
         self._followers = set[object]()
         self._kept = KeptPage(self._page)
         self.refreshed: Callable[[], None] = lambda: None
-        self._header = widgets.HTML()
-        self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
+        self._answers = PageAnswers(self._on_answer)
+        self._header = UnsentHTML(self._is_seen)
+        self._parts = {name: UnsentHTML(self._is_seen) for name in self.PAGE.parts}
         self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
         self._controls = widgets.HBox([*controls, self._every, self._pause], layout={"flex_flow": "wrap"})
-        self._answers = PageAnswers(self._on_answer)
         self._timer = RepeatingTimer(
             self._tick, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep, self.has_news
         )
@@ -102,8 +102,9 @@ class LiveView(widgets.VBox):
             try:
                 self._snapshot = self._snapshot if self._is_closed else self.take(self._snapshot)
                 self.redraw()
-                self._kept.keep(at_once=not self.is_live)
-                self.refreshed()
+                if self._is_seen() or not self.is_live:
+                    self._kept.keep(at_once=not self.is_live)
+                    self.refreshed()
             except Exception as failure:
                 why = str(failure).removesuffix(".")
                 self._complain(f"{self.PAGE.subject} could not be read: {why}. The next refresh tries again.")
@@ -209,12 +210,19 @@ class LiveView(widgets.VBox):
             return "stopped"
         return "paused" if self._pause.value else "live"
 
-    def _is_needed(self) -> bool:
+    def _is_on_a_page(self) -> bool:
         is_shown = self._view_count and not self._answers.is_silent
-        return self.is_live and bool(is_shown or self._followers or time.monotonic() < self._awaited_until)
+        return bool(is_shown or time.monotonic() < self._awaited_until)
+
+    def _is_seen(self) -> bool:
+        """Whether a page shows it, as far as is known: while it is followed elsewhere, it also looks without one."""
+        return not self._followers or self._is_on_a_page()
+
+    def _is_needed(self) -> bool:
+        return self.is_live and bool(self._followers or self._is_on_a_page())
 
     def _tick(self) -> None:
-        if self._view_count:
+        if self._view_count and not self._answers.is_silent:
             self._answers.ask()
         self.refresh()
 
@@ -224,12 +232,18 @@ class LiveView(widgets.VBox):
             if self._snapshot is not None and self.is_live and self._answers.is_silent:
                 self._header.value = self._part(self.PAGE.header(self._snapshot, "resting", RESTS))
 
+    def _catch_up(self) -> None:
+        for each in (self._header, *self._parts.values()):
+            each.catch_up()
+
     def _on_answer(self) -> None:
+        self._catch_up()
         if not self._timer.is_running:
             self._timer.start()
 
     def _on_views(self, change: Any) -> None:
         self._awaited_until = 0.0
+        self._catch_up()
         self._timer.start()
 
     def _on_pause(self, change: Any) -> None:

@@ -1,4 +1,7 @@
-"""`PageAnswers`: whether a page still answers. A closed one tells nobody, and the server keeps messages for it."""
+"""`PageAnswers`: whether a page still answers. A closed one tells nobody, and the server keeps messages for it.
+
+`UnsentHTML` is what is not sent meanwhile.
+"""
 
 import threading
 import time
@@ -82,3 +85,26 @@ class _Mark(widgets.HTML):
         """Take in what a page says; that it says anything is the answer."""
         super().set_state(sync_data)
         self._answered()
+
+
+class UnsentHTML(widgets.HTML):
+    """HTML that is not sent while nobody would see it; a page that opens asks for it as it is then.
+
+    Args:
+        is_seen: whether a page shows it, as far as is known.
+    """
+
+    def __init__(self, is_seen: Callable[[], bool]) -> None:
+        self._is_seen, self._is_unsent = is_seen, False
+        super().__init__()
+
+    def send_state(self, key: Any = None) -> None:
+        """Send what has changed, unless nobody would see it; a page that opens asks for all, without a key."""
+        self._is_unsent = key is not None and not self._is_seen()
+        if not self._is_unsent:
+            super().send_state(key)
+
+    def catch_up(self) -> None:
+        """Send what was not sent, now that a page shows it."""
+        if self._is_unsent:
+            self.send_state("value")

@@ -209,11 +209,15 @@ class SeenRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class EventTimeSnapshot(Snapshot):
-    """What an operator made of the first `at` of the records that were seen, in as many steps."""
+    """What an operator made of the first `at` of the records that were seen, in as many steps.
+
+    `is_chosen` says whether the user has chosen how many.
+    """
 
     seen: SeenRecords
     steps: Sequence[ReplayedRecord]
     at: int
+    is_chosen: bool = False
 
     @property
     def done(self) -> Sequence[ReplayedRecord]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from streamskit.api.windows import Windowed
-from streamskit.common.errors import InvalidStateStorePartitionError
+from streamskit.common.errors import InvalidStateStorePartitionError, StreamsError
 from streamskit.queries import KeyValue
 from streamskit.state.rows import beginning, matches
 from streamskit.state.stores import ValueAndTimestamp
@@ -175,6 +175,8 @@ def store_snapshot(
 ) -> StoreSnapshot:
     """Look at a store; if nothing has changed since the previous snapshot, nothing is read again.
 
+    A store that has stopped and does not answer any more is shown as it was.
+
     Args:
         store: the store, from `streams.store(name)`, or one that another process holds.
         search: how the keys to show begin, or a whole key in double quotes; all keys when empty.
@@ -183,7 +185,28 @@ def store_snapshot(
         previous: the snapshot before, to tell what has changed since.
         clock: tells the time, in seconds since 1970.
         span: of a window store only the windows that start between two times, both included, in milliseconds.
+
+    Raises:
+        StreamsError: the store does not answer.
     """
+    try:
+        return _look(store, search, rows, value, previous, clock, span)
+    except StreamsError:
+        stopped = getattr(store, "stopped", "")
+        if previous is None or not stopped:
+            raise
+        return replace(previous.calm(), height=rows, taken_at=clock(), stopped=stopped)
+
+
+def _look(
+    store: SnapshotSource,
+    search: str,
+    rows: int,
+    value: str | None,
+    previous: StoreSnapshot | None,
+    clock: Callable[[], float],
+    span: Span | None,
+) -> StoreSnapshot:
     now, updates = clock(), getattr(store, "updates", None)
     partitions = frozenset(getattr(store, "partitions", ()))
     past = previous.history if previous is not None else ()

@@ -6,7 +6,6 @@ from html import escape
 from typing import Any
 
 from streamskit.common.durations import Duration
-from streamskit.common.errors import StreamsError
 from streamskit.views.charts import bar_chart, counted, line_chart
 from streamskit.views.controls import WindowPicker, checked_count, close_whole, search_field
 from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_of_day, value_cells
@@ -146,7 +145,7 @@ class StoreView(LiveView):
         seen = self._snapshot.updates if self._snapshot else None
         if not self._looks_at_once or seen is None:
             return False
-        with suppress(StreamsError):  # a store that refuses reports why at the next regular look
+        with suppress(Exception):  # a store that refuses, also a user's own, reports why at the next regular look
             return bool(seen != getattr(self._store, "updates", seen))
         return False
 

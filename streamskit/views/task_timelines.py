@@ -11,12 +11,15 @@ import pandas as pd
 from streamskit.api.windows import Windowed
 from streamskit.views.charts import COLOURS
 from streamskit.views.event_time_axis import stacked
-from streamskit.views.timelines import finished, subplots
+from streamskit.views.timeline_parts import finished, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#2563eb"
+
+NARROW = 0.02
+"""The share of the picture that a bar must have for a number in it, and for an edge, which would cover a narrow one."""
 
 
 class Picture:
@@ -52,7 +55,7 @@ class TaskBar(NamedTuple):
 
 
 def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
-    """Draw tasks as bars in time, one line for each that runs at the same time; a bar's number is its partition.
+    """Draw tasks as bars in time, one line for each that runs at the same time; a wide bar's number is its partition.
 
     Args:
         tasks: what `spark_tasks` returned, or some of its rows; the columns started, milliseconds, partition and
@@ -70,11 +73,19 @@ def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
     lines = sorted({(bar.executor, bar.slot) for bar in bars})
     partitions = sorted({bar.partition for bar in bars})
     figure, axes = subplots(0.9 + 0.45 * len(lines))
-    for bar in bars:
-        place, colour = lines.index((bar.executor, bar.slot)), COLOURS[partitions.index(bar.partition) % len(COLOURS)]
-        axes.barh(place, bar.length, left=bar.begin, height=0.7, color=colour, edgecolor="white")
-        axes.text(bar.begin + bar.length / 2, place, str(bar.partition), color="white", fontsize=9,
-                  ha="center", va="center", clip_on=True)  # fmt: skip
+    whole = max(bar.begin + bar.length for bar in bars)
+    narrow = whole * NARROW
+    for number, partition in enumerate(partitions):
+        colour = COLOURS[number % len(COLOURS)]
+        for place, line in enumerate(lines):
+            own = [bar for bar in bars if bar.partition == partition and (bar.executor, bar.slot) == line]
+            edges = ["none" if bar.length < narrow else "white" for bar in own]
+            spans = [(bar.begin, bar.length) for bar in own]
+            axes.broken_barh(spans, (place - 0.35, 0.7), facecolors=colour, edgecolors=edges)
+            for begin, length in spans:
+                if length >= narrow:
+                    axes.text(begin + length / 2, place, str(partition), color="black", fontsize=9,
+                              ha="center", va="center", clip_on=True)  # fmt: skip
     axes.set_yticks(range(len(lines)), [f"{executor}, slot {slot + 1}" for executor, slot in lines])
     axes.set_xlabel("milliseconds")
     axes.set_title(title)
@@ -85,7 +96,6 @@ def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
         + ", ".join(str(bar.partition) for bar in bars if (bar.executor, bar.slot) == (executor, slot))
         for executor, slot in lines
     ]
-    whole = max(bar.begin + bar.length for bar in bars)
     return Picture(figure, f"{title or 'Tasks in time'}: {len(bars)} tasks in {whole} ms; " + "; ".join(shares))
 
 

@@ -47,6 +47,21 @@ def _hashable(key: Any) -> Any:
     return key
 
 
+def which_dropped(came: Sequence[TimedRecord], lost: Collection[TimedRecord]) -> list[bool]:
+    """Return for each record whether it was dropped; of equal ones the last, as stream time only moves on.
+
+    >>> late = TimedRecord("tv", 1, 1000)
+    >>> which_dropped([late, TimedRecord("tv", 2, 9000), late], [late])
+    [False, False, True]
+    """
+    left, found = list(lost), list[bool]()
+    for record in reversed(came):
+        found.append(record in left)
+        if found[-1]:
+            left.remove(record)
+    return found[::-1]
+
+
 def window_of(key: Any) -> Windowed:
     """Return the key of a result, which is a window.
 
@@ -95,7 +110,7 @@ def height_of(update: TimedRecord, value: Callable[[Any], float] | None) -> floa
         return math.nan
     try:
         return float(update.value if value is None else value(update.value))
-    except (TypeError, ValueError) as failure:
+    except (TypeError, ValueError, OverflowError) as failure:
         raise ValueError(
             f"table_timeline draws numbers, and the row of {update.key!r} has the value {update.value!r}: say which "
             "number of it to draw, as in table_timeline(updates, value=lambda value: value['amount'])."

@@ -34,12 +34,12 @@ def pairs_in_words(pairs: Iterable[tuple[Any, Any]], names: tuple[str, str]) -> 
     return f"Joined records of {names[0]} and {names[1]} in event time. " + _listed(said)
 
 
-def arrivals_in_words(records: Sequence[Any], dropped: Sequence[Any], text: Text) -> str:
-    """Say in the order of arrival when each record happened, and what stream time was with it."""
+def arrivals_in_words(records: Sequence[tuple[Any, bool]], text: Text) -> str:
+    """Say in the order of arrival when each record happened, what stream time was with it, and whether it was late."""
     said, now = [], 0
-    for record in records:
+    for record, is_late in records:
         now = max(now, record.timestamp)
-        late = ", too late" if record in dropped else ""
+        late = ", too late" if is_late else ""
         said.append(f"{text(record)} from {clock(record.timestamp)}, stream time {clock(now)}{late}")
     return "Records in the order of arrival. " + _listed(said)
 

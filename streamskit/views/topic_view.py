@@ -1,7 +1,7 @@
 """`TopicView`: the tail of a topic, live in a notebook: its newest records with keys, times and headers."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -13,10 +13,10 @@ from streamskit.common.names import own_name
 from streamskit.kafka.client import KafkaClient
 from streamskit.kafka.encoding import text_or_bytes
 from streamskit.kafka.tail import Tail
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 from streamskit.state.rows import matches
 from streamskit.views.charts import counted
-from streamskit.views.controls import checked_count, field, search_field
+from streamskit.views.controls import checked_count, field, offer, search_field
 from streamskit.views.html import TableColumn, TableRow, as_text, cell, grid, moment, text_cell
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot, condition, counted_until, rate
@@ -173,6 +173,7 @@ class TopicView(LiveView):
 
     Raises:
         TypeError: `broker` is no broker.
+        TopologyError: `key` or `value` is no serde.
         BrokerError: it has no such topic.
         ValueError: another argument is out of range.
 
@@ -192,19 +193,24 @@ class TopicView(LiveView):
                 f"TopicView reads from a broker, and this is a {type(broker).__name__}: write "
                 "TopicView(broker, 'a-topic'), with broker = shared_broker()."
             )
+        for serde, what in ((key, "keys"), (value, "values")):
+            if serde is not None:  # a record that it cannot read is shown as bytes, whatever it is
+                require_serde(serde, f"TopicView of '{topic}': the serde of {what}")
         partitions = broker.describe_topic(topic).partitions
         self._topic, self._rows = topic, checked_count(rows, "rows", 200)
         self._key, self._value = decoder(key), decoder(value)
         self._tail = Tail(broker.connection, [own_name(topic)], KEPT)
         self._search = search_field(self.refresh)
-        numbers = [("all", None), *((str(number), number) for number in range(partitions))]
-        self._partition = field(widgets.Dropdown, "Partition", 58, 150, self.refresh, options=numbers)
+        choices = _choices(range(partitions))
+        self._partition = field(widgets.Dropdown, "Partition", 58, 150, self.refresh, options=choices)
         super().__init__(f"'{topic}'", refresh, [self._partition, self._search])
 
     def take(self, previous: TopicSnapshot | None) -> TopicSnapshot:
         """Look at the topic; while the view is paused, search only the records already read."""
         if previous is None or not self._pause.value:
             self._tail.look()
+        if self._tail.partitions:  # a topic that is made again may have others
+            offer(self._partition, _choices(self._tail.partitions))
         partition = self._partition.value
         ends = {where.partition: end for where, end in self._tail.ends.items()}
         records = self._tail.records(partition)
@@ -214,3 +220,7 @@ class TopicView(LiveView):
     def rest(self) -> None:
         """Close the connection to the broker."""
         self._tail.close()
+
+
+def _choices(partitions: Iterable[int]) -> list[tuple[str, int | None]]:
+    return [("all", None), *((str(number), number) for number in partitions)]

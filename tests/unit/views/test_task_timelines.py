@@ -1,9 +1,13 @@
 """Pictures of tasks and of who hosts what: drawn from what was measured, and told in words."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+from streamskit.views import task_timelines
 from streamskit.views.task_timelines import hosting, tasks_timeline
+from streamskit.views.timeline_parts import finished
 
 PNG = b"\x89PNG"
 
@@ -31,6 +35,23 @@ def test_a_local_executor_is_this_process() -> None:
 def test_without_a_task_there_is_no_picture() -> None:
     with pytest.raises(ValueError, match="There is no task to draw"):
         tasks_timeline(tasks())
+
+
+def test_bars_too_narrow_for_a_number_have_none_and_are_not_covered_by_their_edge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[Figure] = []
+
+    def keep(figure: Figure) -> Figure:
+        drawn.append(figure)
+        return finished(figure)
+
+    monkeypatch.setattr(task_timelines, "finished", keep)
+    tasks_timeline(tasks(*(("driver", number % 2, number * 10, 5) for number in range(300)), ("driver", 7, 0, 2000)))
+    (axes,) = drawn[0].axes
+    assert [text.get_text() for text in axes.texts] == ["7"]
+    opaque = sorted(np.asarray(bars.get_edgecolor())[:, 3].tolist() for bars in axes.collections if bars.get_paths())
+    assert [set(each) for each in opaque] == [{0.0}, {0.0}, {1.0}]
 
 
 def test_who_hosts_what_is_told_for_each_moment() -> None:

@@ -17,9 +17,9 @@ from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
 from streamskit.testing import TestRecord
 from streamskit.views.event_time_axis import stacked
+from streamskit.views.timeline_parts import LATE
 from streamskit.views.timeline_words import clock
 from streamskit.views.timelines import (
-    LATE,
     as_table,
     join_timeline,
     punctuation_timeline,
@@ -143,6 +143,46 @@ def test_windows_in_one_row_never_overlap_and_no_row_is_wasted(spans: list[tuple
     assert len(set(rows)) == busiest
 
 
+def test_windows_of_a_key_that_no_record_has_are_drawn_too() -> None:
+    results = [(Windowed("shoes", 0, HOUR), 7, 5), (Windowed("hats", 0, HOUR), 2, 6)]
+    figure = windows_timeline([("order 1", 1, 5), ("order 2", 1, 6)], results)
+    rows = [label.get_text() for label in axes_of(figure).get_yticklabels()]
+    assert rows == ["order 1", "order 2", "shoes", "hats"]
+    assert texts(figure) == ["7", "2"]
+
+
+def test_of_equal_records_only_those_that_came_last_are_marked_as_dropped() -> None:
+    again = ("tv", 1, 10)
+    records = [again, ("tv", 2, 30), again]
+    came_late = stream_time(records, dropped=[again])
+    assert points(came_late, "x") == [(3, 10)]
+    assert points(came_late, "o") == [(1, 10), (2, 30)]
+    assert words(came_late).count("too late") == 1
+    assert len(points(windows_timeline(records, [], dropped=[again]), "o")) == 2
+
+
+def test_times_beneath_a_picture_do_not_run_into_each_other() -> None:
+    for last in (1_500, 2_000, 3_000, 6_000, 70_000, HOUR, 30 * HOUR):
+        records = [("tv", 1, 0), ("watch", 1, last)]
+        for figure in (windows_timeline(records, []), table_timeline(records), join_timeline(records, records, [])):
+            figure.canvas.draw()
+            spans = [label.get_window_extent() for label in axes_of(figure).get_xticklabels()]
+            assert all(one.x1 < two.x0 for one, two in pairwise(spans)), last
+
+
+def test_very_many_records_are_drawn_without_texts_that_would_hide_each_other() -> None:
+    records = [("tv", number, number * 1000) for number in range(300)]
+    results = [(Windowed("tv", number * 1000, number * 1000 + 900), 1, number * 1000) for number in range(300)]
+    figures = [
+        stream_time(records),
+        windows_timeline(records, results, record_label=str),
+        join_timeline(records, records, []),
+    ]
+    assert [texts(figure) for figure in figures] == [[], [], []]
+    assert len(axes_of(figures[0]).get_xticks()) < 40
+    assert len(points(figures[0], "o")) == 300
+
+
 # ---- joins -----------------------------------------------------------------------------------------------------------
 
 
@@ -154,6 +194,15 @@ def test_joined_records_are_connected_at_their_own_times() -> None:
 def test_a_missing_side_is_written_as_null() -> None:
     figure = join_timeline([("ann", "a1", 10)], [("ann", "e1", 30)], [("a1", None), (None, "e1")])
     assert texts(figure).count("null") == 2
+
+
+def test_pairs_name_numbers_as_the_records_do() -> None:
+    figure = join_timeline([("KO", 1.0, 10)], [("KO", 2.5, 30)], [(1.0, 2.5)])
+    assert [(10, 1), (30, 0)] in [own for _, own in lines(figure)]
+    assert words(figure).endswith("1 with 2.5.")
+    orders, payments = [("KO", {"id": 7}, 10)], [("KO", {"id": 8}, 30)]
+    figure = join_timeline(orders, payments, [(7, 8)], label=lambda value: value["id"])
+    assert [(10, 1), (30, 0)] in [own for _, own in lines(figure)]
 
 
 def test_the_window_of_a_join_is_drawn_above_each_left_record() -> None:
@@ -198,6 +247,21 @@ def test_a_table_steps_at_each_update_and_keeps_its_last_value_to_the_end() -> N
     steps = [own for _, own in lines(figure)]
     assert [(10, 1), (20, 2), (20, 2)] in steps
     assert [(15, 5), (20, 5)] in steps
+
+
+def test_rows_below_zero_are_in_the_picture() -> None:
+    for values in ((-5, -2), (-5, 3), (float("nan"), -1)):
+        figure = table_timeline([("ann", values[0], 10), ("ann", values[1], 20)])
+        low, high = axes_of(figure).get_ylim()
+        assert low < high
+        assert all(low <= value <= high for value in values if value == value)
+    assert axes_of(table_timeline([("ann", 3, 10)])).get_ylim()[0] == 0
+
+
+def test_the_interval_of_punctuations_is_a_duration() -> None:
+    records = [("k", 1, 0), ("k", 2, 2500)]
+    figure = punctuation_timeline(records, [], "1 second")
+    assert heights(figure, "due from here on") == [0, 1000, 2000, 3000]
 
 
 def test_a_deleted_row_leaves_a_gap() -> None:

@@ -95,6 +95,28 @@ def test_a_hand_over_is_told() -> None:
     assert "1 of 2 instances alive" in ClusterView.PAGE.header(second, "live")
 
 
+def test_only_what_has_changed_hands_last_is_read_out() -> None:
+    source = FakeInstances()
+    first = taken(source)
+    source.start()
+    second = taken(source, first)
+    source.kill("h:1")
+    third = cluster_snapshot("trades-app", source, second, clock=lambda: 3601.0)
+    read_out, rest = re.findall("<ul.*?</ul>", cluster_view.moves(third))
+    assert 'aria-live="polite"' in read_out
+    assert "aria-live" not in rest
+    assert ("h:1 is gone" in read_out, "h:3 has joined" in read_out, "h:3 has joined" in rest) == (True, False, True)
+
+
+def test_a_partition_that_two_instances_claim_for_a_moment_is_told_with_both() -> None:
+    source = FakeInstances()
+    first = taken(source)
+    task = TaskState("counts", 0, "active", 1, 1)
+    both = [InstanceState(server, True, [task]) for server in ("h:1", "h:2")]
+    source.instances = lambda: both  # type: ignore[method-assign]
+    assert "counts 0: active on h:1 and h:2, before on h:1" in [move.sentence for move in taken(source, first).moves]
+
+
 def test_a_hand_over_at_a_time_that_no_calendar_has_is_told() -> None:
     source = FakeInstances()
     first = taken(source)

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from ipywidgets import Widget
 
 from streamskit.cli import serve
 from streamskit.common.errors import StreamsError
+from streamskit.runtime import State
+from streamskit.views import page_answers
 from streamskit.widgets import ChartView, Dashboard, StoreView
 from tests.unit.queries.rest_harness import ALL_ACTIVE, cluster, long
-from tests.unit.views.test_widget_view import WIDGET, eventually, is_looking, threads
+from tests.unit.views.test_widget_view import WIDGET, answer, eventually, is_looking, threads
 from tests.unit.views.widget_stores import count, counts
 
 
@@ -65,12 +68,80 @@ def test_an_application_without_a_server_cannot_show_a_dashboard() -> None:
         Dashboard(StoreView(counts())).serve(streams)
 
 
+def test_a_closed_application_serves_no_dashboard() -> None:
+    streams: Any = SimpleNamespace(query_server=object(), application_id="app", state=State.NOT_RUNNING)
+    with pytest.raises(StreamsError, match="'app' is closed, and its server with it"):
+        Dashboard(StoreView(counts())).serve(streams)
+
+
+def test_a_closed_dashboard_is_displayed_as_the_page_of_what_it_showed_last() -> None:
+    InteractiveShell.instance()
+    view = StoreView(counts(a=1))
+    board = Dashboard(view)
+    view.refresh()
+    board.close()
+    with capture_output() as captured:
+        board._ipython_display_()
+    (page,) = (output.data for output in captured.outputs)
+    assert set(page) == {"text/plain", "text/html"}
+    assert ">1</td>" in page["text/html"]
+
+
+def test_only_an_application_serves_a_dashboard() -> None:
+    driver: Any = counts()
+    with pytest.raises(TypeError, match=re.escape("and this is a CountingStore: write serve(streams)")):
+        Dashboard(StoreView(counts())).serve(driver)
+
+
+def await_looks(view: StoreView, count: int) -> None:
+    """Wait until the view has looked so often: one look may have been under way before."""
+    for _ in range(count):
+        before = view._snapshot
+        eventually(lambda before=before: view._snapshot is not before)  # type: ignore[misc]
+
+
+def test_a_view_that_is_only_followed_sends_nothing_to_a_notebook_that_is_closed_until_it_is_open_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(Widget, "_send", lambda widget, message, buffers=None: sent.append((widget, message)))
+    monkeypatch.setattr(page_answers, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(page_answers, "SOON", 0.1)
+    store = counts(a=1)
+    view = StoreView(store, refresh="50 ms")
+    leave = view.follow()
+    view._view_count = 1
+    eventually(lambda: view._answers._unanswered_since)
+    answer(view)
+    eventually(lambda: view._answers.is_silent)  # its page was closed, which tells nobody
+    await_looks(view, 2)
+    sent.clear()
+    count(store, "a", 42)
+    eventually(lambda: ">42</td>" in view.seen()["table"])
+    assert sent == []
+    view._parts["table"].send_state()  # a page that is opened asks for it
+    assert ">42</td>" in sent.pop()[1]["state"]["value"]
+    count(store, "a", 43)
+    eventually(lambda: ">43</td>" in view.seen()["table"])
+    assert sent == []
+    answer(view)
+    assert ">43</td>" in next(message for widget, message in sent if widget is view._parts["table"])["state"]["value"]
+    view._view_count = 0
+    await_looks(view, 2)
+    sent.clear()
+    count(store, "a", 44)
+    eventually(lambda: ">44</td>" in view.seen()["table"])
+    assert sent == []
+    leave()
+    eventually(lambda: not threads())
+
+
 def test_a_served_dashboard_says_where_it_is_and_shows_what_the_notebook_searches() -> None:
     view = StoreView(counts(KO=1, IBM=2), refresh="50 ms")
     board = Dashboard(view, title="Shop")
     with cluster(ALL_ACTIVE) as made:
         server = SimpleNamespace(rest=made.servers[0], here=made.servers[0].address)
-        streams: Any = SimpleNamespace(query_server=server, application_id="app")
+        streams: Any = SimpleNamespace(query_server=server, application_id="app", state=State.RUNNING)
         assert board.serve(streams) == f"{made.url()}/dashboard"
         assert f'href="{made.url()}/dashboard"' in board._heading.value
         source = made.servers[0].dashboard

@@ -58,6 +58,14 @@ def test_there_is_a_button_for_each_fault_that_is_possible(panel: FaultPanel) ->
         FaultPanel()
 
 
+def test_the_time_of_a_fault_is_seconds_or_a_text_or_none(tmp_path: Path) -> None:
+    broker = EmbeddedBroker(tmp_path / "broker")
+    made = [FaultPanel(broker=broker, seconds=seconds)._rows[0].words for seconds in ("1 minute", 0.5, None)]
+    assert made == ["Kill the broker for 60 s", "Kill the broker for 0.5 s", "Kill the broker"]
+    with pytest.raises(ValueError, match="seconds 'soon' is not a duration"):
+        FaultPanel(broker=broker, seconds="soon")
+
+
 def test_a_button_breaks_and_another_one_mends(panel: FaultPanel, thing: Thing) -> None:
     row = first(panel)
     row.do.click()

@@ -78,6 +78,8 @@ def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
     svg = b64decode(image[1]).decode()
     ElementTree.fromstring(svg)
     assert "currentColor" not in svg
+    assert "prefers-color-scheme:dark" in svg
+    assert 'class="paper"' in svg
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamskit import BrokerError, Serdes
+from streamskit import BrokerError, Serdes, TopologyError
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.kafka.tail import Ends, Tail
@@ -86,6 +86,12 @@ def test_of_many_partitions_the_first_ends_are_shown_and_the_sum_of_all() -> Non
 def test_only_a_broker_has_topics() -> None:
     with pytest.raises(TypeError, match="with broker = shared_broker"):
         TopicView("localhost:9092", "trades")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"key": "string"}, {"value": str}])
+def test_keys_and_values_are_read_by_serdes_only(wrong: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"TopicView of 'trades': the serde of (keys|values)"):
+        TopicView(EmbeddedBroker(tmp_path / "broker"), "trades", **wrong)
 
 
 # With a broker.

@@ -219,6 +219,30 @@ def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) ->
     assert "No key begins with zzz." in view._parts["table"].value
 
 
+class StoreOfAnInstance(CountingStore):
+    """A store that an instance has given up at its end: it refuses all questions but why."""
+
+    ended = ""
+
+    def __getattribute__(self, name: str) -> Any:
+        why = object.__getattribute__(self, "ended")
+        if why and name not in ("stopped", "ended"):
+            raise StreamsError(f"The instance does not answer any more: {why}")
+        return why if name == "stopped" else super().__getattribute__(name)
+
+
+def test_a_store_that_has_ended_and_answers_no_more_is_shown_as_it_was(shown: Any) -> None:
+    store = StoreOfAnInstance(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    count(store, "a", 42)
+    view = shown(StoreView(store, refresh="50 ms"))
+    eventually(lambda: ">42</td>" in view._parts["table"].value)
+    store.ended = "The instance is closed."
+    eventually(lambda: not is_looking(view))
+    assert "■ stopped" in view._header.value
+    assert "The instance is closed." in view._header.value
+    assert ">42</td>" in view._parts["table"].value
+
+
 def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
     shown: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

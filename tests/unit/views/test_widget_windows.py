@@ -318,10 +318,10 @@ def test_stepping_back_pauses_the_view_and_resuming_follows_the_last_record(driv
     assert "Record 2 of 3" in view._parts["story"].value
     assert "❚❚ paused" in view._header.value
     view._stepper._slider.value = 1
-    assert "Record 1 of 3" in view._parts["story"].value
+    assert '<div aria-live="polite">Record 1 of 3' in view._parts["story"].value, "a step is read out"
     orders.pipe_input("KO", "x", NINE + 4000)
     view._pause.value = False
-    assert "Record 4 of 4" in view._parts["story"].value
+    assert "<div>Record 4 of 4" in view._parts["story"].value, "new records are not, as there is no end to them"
 
 
 def test_a_step_that_comes_while_the_view_looks_is_not_lost() -> None:
