@@ -190,14 +190,14 @@ class Runs:
         except StreamsKitError as error:
             return self._refused("It does not make a topology", error)
         try:
-            outcome = Outcome(recording, run(topology, recording))
+            outcome = Outcome(recording, run(topology, recording, notes_between=self.partitions > 1))
         except StreamsKitError as error:
             return self._refused("The topology cannot run", error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if not outcome.is_right:
             return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
-        if self.partitions > 1 and (found := split_over_tasks(topology, recording, self.partitions)):
+        if self.partitions > 1 and (found := split_over_tasks(outcome.trial, recording, self.partitions)):
             return mistaken(SPLIT, partitions=self.partitions, found=found)
         return Verdict(True, self.tested or recording.told(), outcome=outcome)
 

@@ -1,7 +1,7 @@
 """Expected results computed by a plain Python loop over the records, where nothing was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from streamskit.course.labs.difference import Outcome
@@ -44,6 +44,34 @@ def looped(
         name: tuple(OutcomeRow(-1, key, value) for key, value in rows.items()) for name, rows in (stores or {}).items()
     }
     return Recording(tuple(steps), {topic: tuple(rows) for topic, rows in outputs.items()}, left, source=LOOP)
+
+
+class Later(NamedTuple):
+    """A record after those of a recording: the results that are due, and how many times it is dropped."""
+
+    record: Piped
+    due: tuple[Due, ...] = ()
+    dropped: int = 0
+
+
+def followed_by(recording: Recording, *later: Later) -> Recording:
+    """Return a recording with more records at its end; a store of a topic's name holds the last results of its keys."""
+    outputs = {topic: list(rows) for topic, rows in recording.outputs.items()}
+    stores = {name: {row.key: row for row in rows} for name, rows in recording.stores.items()}
+    dropped = dict(recording.dropped)
+    for number, each in enumerate(later, len(recording.steps)):
+        for topic, key, value, timestamp in each.due:
+            outputs[topic].append(OutcomeRow(number, key, value, timestamp))
+            if topic in stores:
+                stores[topic][key] = OutcomeRow(-1, key, value)
+        dropped |= {number: each.dropped} if each.dropped else {}
+    return replace(
+        recording,
+        steps=(*recording.steps, *(each.record for each in later)),
+        outputs={topic: tuple(rows) for topic, rows in outputs.items()},
+        stores={name: tuple(row for row in rows.values() if row.value is not None) for name, rows in stores.items()},
+        dropped=dropped,
+    )
 
 
 def piped(topic: str, records: Iterable[Mapping[str, Any]]) -> list[Piped]:

@@ -53,7 +53,7 @@ def late_records_counted(outcome: Outcome) -> bool:
 def records_in_time_dropped(outcome: Outcome) -> bool:
     """The first thing that goes wrong is a record, out of order and in good time, that is dropped."""
     first = outcome.first
-    if first is None or first.extra:
+    if first is None or first.extra or not _is_out_of_order(outcome, first):
         return False
     return outcome.trial.dropped.get(first.number, 0) > outcome.recording.dropped.get(first.number, 0)
 
@@ -118,6 +118,11 @@ def not_only_last_results(outcome: Outcome) -> bool:
     """The expected results are there among others that are updates on the way to them."""
     due, came = _spelled_out(outcome.expected), _spelled_out(outcome.actual)
     return len(outcome.actual) > len(outcome.expected) and not due - came
+
+
+def updates_on_the_way(outcome: Outcome) -> bool:
+    """The expected results are there among others of the same keys."""
+    return not_only_last_results(outcome) and _plain_keys(outcome.actual) <= _plain_keys(outcome.expected)
 
 
 def doubled(outcome: Outcome) -> bool:
@@ -248,10 +253,16 @@ def another_serde(outcome: Outcome) -> bool:
 
 def _is_late(outcome: Outcome, moment: Moment) -> bool:
     """Say whether a record is dropped that has a key and is older than one before it."""
+    record = outcome.piped(moment)
+    is_dropped = moment.number in outcome.recording.dropped
+    return is_dropped and record is not None and record.key is not None and _is_out_of_order(outcome, moment)
+
+
+def _is_out_of_order(outcome: Outcome, moment: Moment) -> bool:
+    """Say whether a record is older than one before it."""
     record, before = outcome.piped(moment), outcome.recording.steps[: moment.number]
     now = max((step.timestamp for step in before if isinstance(step, Piped)), default=-1)
-    is_dropped = moment.number in outcome.recording.dropped
-    return is_dropped and record is not None and record.key is not None and record.timestamp < now
+    return record is not None and record.timestamp < now
 
 
 def _after(outcome: Outcome, topic: str) -> list[Moment]:
@@ -303,9 +314,15 @@ def _alike(one: object, other: object) -> bool:
 
 
 def _same_last(outcome: Outcome) -> bool:
-    due = {_name(row): row for row in outcome.expected}
-    came = {_name(row): row for row in outcome.actual}
-    return due.keys() == came.keys() and all(same_row(due[name], came[name]) for name in due)
+    """Say whether the last results of the keys of each topic are as expected."""
+    pairs = [(rows, outcome.trial.outputs.get(topic, ())) for topic, rows in outcome.recording.outputs.items()]
+    lasts = [[{_name(row): row for row in rows} for rows in pair] for pair in pairs]
+    return all(due.keys() == came.keys() and all(same_row(due[key], came[key]) for key in due) for due, came in lasts)
+
+
+def _plain_keys(rows: Iterable[OutcomeRow]) -> set[object]:
+    """Return the keys of some rows without their windows."""
+    return {row.key.key if isinstance(row.key, Windowed) else row.key for row in rows}
 
 
 def _name(row: OutcomeRow) -> str:
@@ -340,7 +357,7 @@ GENERAL: dict[str, Sign] = {
     "every record twice": doubled,
     "wrong key": wrong_keys,
     "wrong time": wrong_timestamps,
-    "updates that should have been kept back": not_only_last_results,
+    "updates that should have been kept back": updates_on_the_way,
     "only final results": only_last_results,
     "some results are missing": unmatched_missing,
 }

@@ -24,7 +24,7 @@ class Piped(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Many records of one topic that go in together."""
+    """Many records of one topic that go in together; all have the same `raw`."""
 
     records: tuple[Piped, ...]
 

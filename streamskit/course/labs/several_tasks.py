@@ -9,7 +9,7 @@ from typing import Any
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome, StoreRows, same
 from streamskit.course.labs.recording import Batch, OutcomeRow, Piped, Recording
-from streamskit.course.labs.trial import run
+from streamskit.course.labs.trial import Trial, run
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Node, Source, of_kind
@@ -18,31 +18,87 @@ SPLIT = "totals split over tasks"
 """The mistake of a processor that keeps something by another key than that of its partitions."""
 
 
-def split_over_tasks(topology: Topology, recording: Recording, partitions: int) -> str:
+def split_over_tasks(first: Trial, recording: Recording, partitions: int) -> str:
     """Say what is wrong at the end if topics have several partitions; nothing if all rows and last results are right.
 
     The records go in as few batches as their order allows. Nothing is driven where no step can go wrong: the DSL
-    repartitions by itself, a processor does not. Where no records with new keys go through a topic in between, a task
-    has nothing to do with the others, and one of them by itself shows most mistakes, much sooner than all of them.
+    repartitions by itself, a processor does not. A task has nothing to do with the others but for the topics in
+    between, so that one of them by itself shows most mistakes, much sooner than all of them.
 
     Args:
-        topology: one that is right with topics of one partition.
-        recording: what goes in and has to come out.
+        first: the trial of a topology that is right with topics of one partition, its own topics noted.
+        recording: what went in and came out.
         partitions: how many each topic has now.
     """
+    topology = first.topology
     if not any(_keeps_by_other_keys(topology, nodes) for nodes in topology.sub_topologies()):
         return ""
-    is_rekeyed = any(True in _rekeyed(topology, source.name) for source in topology.sources)
-    found = "" if is_rekeyed else _found_in_one_task(topology, recording, partitions)
+    if any(True in _rekeyed(topology, source.name) for source in topology.sources):
+        found = _found_behind_topics(first, recording, partitions)
+    else:
+        found = _found_in_one_task(topology, recording, partitions)
     return found or _found_in_all_tasks(topology, recording, partitions)
 
 
-def _found_in_one_task(topology: Topology, recording: Recording, partitions: int) -> str:
-    """Say what one of the tasks has in place of what is right."""
-    trial = run(topology, replace(recording, steps=_together(_of_one_task(topology, recording.records, partitions))))
+def _found_in_one_task(topology: Topology, recording: Recording, partitions: int, is_part: bool = False) -> str:
+    """Say what one of the tasks has in place of what is right; what only a part of a topology lacks says nothing."""
+    chosen = _of_one_task(topology, recording, partitions)
+    trial = run(topology, replace(recording, steps=_together(record for _, record in chosen)))
     if trial.error:
-        return f"the application stops: {trial.error}"
-    return next(chain(_parts_in_stores(recording, trial.stores), _parts_in_topics(recording, trial.outputs)), "")
+        return "" if is_part else f"the application stops: {trial.error}"
+    found = chain(_parts_in_stores(recording, trial.stores), _parts_in_topics(recording, trial.outputs))
+    missing = () if is_part or _has_topics_between(topology) else _missing_in_topics(recording, trial.outputs, chosen)
+    return next(chain(found, missing), "")
+
+
+def _found_behind_topics(first: Trial, recording: Recording, partitions: int) -> str:
+    """Say what a task behind topics in between has in place of what is right.
+
+    These topics are read like those of others here, with the records that the first drive has written there; after
+    which of them a result is due, nothing says.
+    """
+    behind = _behind_topics(first.topology)
+    written = {sink.topic for sink in behind.sinks}
+    due = {topic: rows for topic, rows in recording.outputs.items() if topic in written}
+    part = replace(
+        recording,
+        steps=tuple(_read_behind_topics(behind, first, recording)),
+        outputs={topic: tuple(row._replace(step=-1) for row in rows) for topic, rows in due.items()},
+        stores={name: rows for name, rows in recording.stores.items() if name in behind.stores},
+    )
+    if not part.outputs and not part.stores:
+        return ""
+    try:
+        return _found_in_one_task(behind, part, partitions, is_part=True)
+    except StreamsKitError:
+        return ""  # it needs the rest of the topology
+
+
+def _behind_topics(topology: Topology) -> Topology:
+    """Return the sub-topologies in which something may be kept by other keys, with what all tasks read.
+
+    What they write into topics in between is not read: all of that is known from the first drive.
+    """
+    parts = topology.sub_topologies()
+    kept = [part for part in parts if _keeps_by_other_keys(topology, part) or any(node.is_global for node in part)]
+    read = {source.name: replace(source, internal=False) for source in topology.sources if source.internal}
+    written = {
+        sink.name: replace(sink, internal=False, topic=f"{sink.topic}-written")
+        for sink in topology.sinks
+        if sink.internal
+    }
+    changed: dict[str, Node] = {**read, **written}
+    return Topology(changed.get(node.name, node) for part in kept for node in part)
+
+
+def _read_behind_topics(behind: Topology, first: Trial, recording: Recording) -> Iterator[Piped]:
+    for number, step in enumerate(recording.steps):
+        went_in = step.records if isinstance(step, Batch) else (step,)
+        came = [(topic, row) for topic, rows in first.between.items() for row in rows if row.step == number]
+        written = (Piped(topic, row.key, row.value, row.timestamp or 0, (), ("key", "value")) for topic, row in came)
+        for record in (*went_in, *written):
+            if isinstance(record, Piped) and any(source.reads_topic(record.topic) for source in behind.sources):
+                yield record
 
 
 def _found_in_all_tasks(topology: Topology, recording: Recording, partitions: int) -> str:
@@ -58,28 +114,43 @@ def _found_in_all_tasks(topology: Topology, recording: Recording, partitions: in
 
 
 def _together(records: Iterable[Piped]) -> tuple[Batch, ...]:
-    return tuple(Batch(tuple(some)) for _, some in groupby(records, key=lambda record: record.topic))
+    return tuple(Batch(tuple(some)) for _, some in groupby(records, key=lambda record: (record.topic, record.raw)))
 
 
-def _of_one_task(topology: Topology, records: Sequence[Piped], partitions: int) -> list[Piped]:
-    """Return the records of one task, with those that all tasks read, of global tables and stores.
+def _of_one_task(topology: Topology, recording: Recording, partitions: int) -> list[tuple[int, Piped]]:
+    """Return the records of one task with their steps, and those that all tasks read, of global tables and stores.
 
     Of the tasks other than that of the last record, which may end with a total that is right by chance, it is the one
-    with the most records.
+    in which most results are due, and most records.
     """
     nodes = topology.nodes.values()
     everywhere = {topic for node in nodes if node.is_global for topic in topology[node.parents[0]].topic_names}
     turns = cycle(range(partitions))
 
     def place(record: Piped) -> int:
+        if record.key is None:
+            return next(turns)
         source = next(source for source in topology.sources if source.reads_topic(record.topic))
-        return next(turns) if record.key is None else partition_for(source.key.serialize(record.key) or b"", partitions)
+        key = record.key if "key" in record.raw else source.key.serialize(record.key)
+        return partition_for(key or b"", partitions)
 
-    placed = [(None if record.topic in everywhere else place(record), record) for record in records]
-    last = next((task for task, _ in reversed(placed) if task is not None), None)
-    counts = Counter(task for task, _ in placed if task not in (None, last))
-    chosen = max(counts, key=counts.__getitem__, default=last)
-    return [record for task, record in placed if task in (None, chosen)]
+    records = list(_with_steps(recording))
+    placed = [None if record.topic in everywhere else place(record) for _, record in records]
+    last = next((task for task in reversed(placed) if task is not None), None)
+    due = Counter(row.step for rows in recording.outputs.values() for row in rows)
+    results = Counter[int | None]()
+    for task, (step, _) in zip(placed, records, strict=True):
+        results[task] += due[step]
+    counts = Counter(task for task in placed if task not in (None, last))
+    chosen = max(counts, key=lambda task: (results[task], counts[task]), default=last)
+    return [each for task, each in zip(placed, records, strict=True) if task in (None, chosen)]
+
+
+def _with_steps(recording: Recording) -> Iterator[tuple[int, Piped]]:
+    for number, step in enumerate(recording.steps):
+        for record in step.records if isinstance(step, Batch) else (step,):
+            if isinstance(record, Piped):
+                yield number, record
 
 
 def _parts_in_stores(recording: Recording, stores: Mapping[str, Sequence[OutcomeRow]]) -> Iterator[str]:
@@ -101,11 +172,26 @@ def _parts_in_topics(recording: Recording, outputs: Any) -> Iterator[str]:
                 yield f"the last result of one task for {key} in {topic} is {value!r} in place of {right}"
 
 
+def _missing_in_topics(recording: Recording, outputs: Any, chosen: Sequence[tuple[int, Piped]]) -> Iterator[str]:
+    """Say which result of a task's own records does not come, where nothing but its own records can make it."""
+    own = {number for number, _ in chosen if isinstance(recording.steps[number], Piped)}
+    for topic, due in recording.outputs.items():
+        for row in due:
+            came = any(same(each.key, row.key) and same(each.value, row.value) for each in outputs.get(topic, ()))
+            if row.step in own and not came:
+                yield f"the result {row.value!r} of {row.key} is missing from {topic}"
+
+
 def _keeps_by_other_keys(topology: Topology, nodes: Iterable[Node]) -> bool:
     """Say whether a processor is in the same tasks as a topic with the keys that somebody else has chosen."""
     some = list(nodes)
     sources = of_kind(Source, some)
     return any(node.has_own_keys for node in some) and any(False in _rekeyed(topology, each.name) for each in sources)
+
+
+def _has_topics_between(topology: Topology) -> bool:
+    """Say whether a topic is read that the topology itself writes."""
+    return any(source.reads_topic(str(sink.topic)) for source in topology.sources for sink in topology.sinks)
 
 
 def _rekeyed(topology: Topology, name: str, behind: frozenset[str] = frozenset()) -> set[bool]:

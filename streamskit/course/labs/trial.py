@@ -3,15 +3,18 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamskit.common.errors import StreamsKitError
+from streamskit.common.errors import StreamsKitError, TopologyError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import SerdeError
-from streamskit.testing import TestOutputTopic, TopologyTestDriver
+from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 from streamskit.topology import Topology
+
+BYTES = Serdes.byte_array()
 
 
 @dataclass
@@ -19,7 +22,7 @@ class Trial:
     """What a topology produced.
 
     `outputs` are the records of each topic, `stores` the final rows of those asked for, `dropped` the records dropped
-    by step, `error` what stopped it at `stopped_at`.
+    by step, `error` what stopped it at `stopped_at`. `between` are the records of its own topics, in bytes, if noted.
     """
 
     topology: Topology
@@ -28,6 +31,7 @@ class Trial:
     dropped: dict[int, int] = field(default_factory=dict)
     error: StreamsKitError | SerdeError | None = None
     stopped_at: int = -1
+    between: dict[str, list[OutcomeRow]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def is_stub(self) -> bool:
@@ -36,22 +40,29 @@ class Trial:
         return re.search(r"NotImplementedError(?!: \S)", raised) is not None
 
 
-def run(topology: Topology, recording: Recording) -> Trial:
+def run(topology: Topology, recording: Recording, notes_between: bool = False) -> Trial:
     """Run a topology on the steps of a recording, one after the other.
+
+    Args:
+        topology: the topology.
+        recording: what goes in.
+        notes_between: whether the records of the topics between its sub-topologies are noted as well.
 
     Raises:
         TopologyError: it cannot run at all.
     """
     trial = Trial(topology)
     with TopologyTestDriver(topology, **recording.driver) as driver:
-        topics = _topics(driver, recording)
+        topics, between = _topics(driver, recording), _between(driver) if notes_between else {}
         for number, step in enumerate(recording.steps):
             try:
                 dropped = _perform(driver, step)
             except (StreamsKitError, SerdeError) as error:
                 trial.error, trial.stopped_at = error, number
                 break
-            _note(trial, number, topics, dropped)
+            trial.dropped |= {number: dropped} if dropped else {}
+            _note(trial.outputs, number, topics)
+            _note(trial.between, number, between)
         trial.stores = _stores(driver, recording)
     return trial
 
@@ -62,13 +73,20 @@ def _topics(driver: TopologyTestDriver, recording: Recording) -> dict[str, TestO
     return topics | {name: driver.dead_letters(name) for name in recording.letters}
 
 
-def _note(trial: Trial, number: int, topics: dict[str, TestOutputTopic], dropped: int) -> None:
-    """Note what is in the topics, and what was dropped, as the result of a step."""
-    if dropped:
-        trial.dropped[number] = dropped
+def _between(driver: TopologyTestDriver) -> dict[str, TestOutputTopic]:
+    """The topics between the sub-topologies of a driver's topology, by the names that they have there."""
+    found: dict[str, TestOutputTopic] = {}
+    for name in {str(sink.topic) for sink in driver.topology.sinks if sink.internal}:
+        with suppress(TopologyError):  # a driver knows no topic that none of its queries writes
+            found[name] = driver.create_output_topic(f"test-{name}", BYTES, BYTES)
+    return found
+
+
+def _note(rows: dict[str, list[OutcomeRow]], number: int, topics: dict[str, TestOutputTopic]) -> None:
+    """Note what is in the topics as the result of a step."""
     for name, topic in topics.items():
         came = topic.read_records_to_list()
-        trial.outputs[name] += [OutcomeRow(number, record.key, record.value, record.timestamp) for record in came]
+        rows[name] += [OutcomeRow(number, record.key, record.value, record.timestamp) for record in came]
 
 
 def records_of(topology: Topology, steps: Sequence[Step], driver: dict[str, Any] | None = None) -> Trial:
@@ -89,12 +107,16 @@ def _perform(driver: TopologyTestDriver, step: Step) -> int:
     if isinstance(step, Advance):
         driver.advance_wall_clock_time(step.milliseconds)
     elif isinstance(step, Batch):
-        driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
+        _input_topic(driver, step.records[0]).pipe_records([record[1:5] for record in step.records])
     elif isinstance(step, Piped):
-        serdes = {part: Serdes.byte_array() for part in step.raw}
-        topic = driver.create_input_topic(step.topic, serdes.get("key"), serdes.get("value"))
-        topic.pipe_input(step.key, step.value, step.timestamp, step.headers)
+        _input_topic(driver, step).pipe_input(step.key, step.value, step.timestamp, step.headers)
     return driver.dropped() - before
+
+
+def _input_topic(driver: TopologyTestDriver, record: Piped) -> TestInputTopic:
+    """The topic of a record, for the parts of it that are bytes as well."""
+    serdes = dict.fromkeys(record.raw, BYTES)
+    return driver.create_input_topic(record.topic, serdes.get("key"), serdes.get("value"))
 
 
 def _stores(driver: TopologyTestDriver, recording: Recording) -> dict[str, list[OutcomeRow]]:

@@ -92,7 +92,7 @@ def predict(name: str, guess: Any = ...) -> Prediction:
     """
     asked = question(name)
     _guesses.pop(name, None)
-    if guess is None or guess is ...:
+    if guess is ...:
         return Prediction(asked)
     try:
         asked.value_of(guess)

@@ -43,15 +43,27 @@ class Question:
         """Whether the learner writes a number: all typical wrong guesses are numbers."""
         return not self.choices and bool(self.mistakes) and all(map(_is_number, self.mistakes))
 
+    @property
+    def numbers_wanted(self) -> int:
+        """How many numbers the learner writes together, as in all typical wrong guesses; 0 where they are no lists."""
+        lengths = {len(read) if isinstance(read := _read(each), list) else 0 for each in self.mistakes}
+        return lengths.pop() if not self.choices and len(lengths) == 1 else 0
+
     def value_of(self, guess: Any) -> Any:
         """Return what a guess stands for: the choice of a letter, else itself.
 
         Raises:
-            StreamsKitError: there are choices, and it is none of them; or a number is wanted, and it is none.
+            StreamsKitError: there are choices, and it is none of them; or numbers are wanted, and it is none.
         """
         if not self.choices:
             if self.wants_number and not _is_number(guess):
                 raise StreamsKitError(f"{guess!r} is not a number, and this question asks for one, such as 1.")
+            count, read = self.numbers_wanted, _read(guess)
+            if count and not (isinstance(read, list | tuple) and len(read) == count):
+                example = tuple(range(1, count + 1))
+                raise StreamsKitError(
+                    f"{guess!r} is not {count} numbers, and this question asks for {count}, such as {example}."
+                )
             return guess
         letter = self.letter_of(guess)
         if not letter:
@@ -74,13 +86,13 @@ class Question:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether a guess is right: equal values; text may differ in case and outer blanks, and may hold numbers.
+    """Say whether a guess is right: equal values; text may differ in case, outer blanks and quotes, or hold numbers.
 
-    >>> same(" Oslo", "oslo"), same(2, 2.0), same("4,000", 4000), same(True, 1), same("1, 2", (1, 2))
+    >>> same(" Oslo", "'oslo'"), same(2, 2.0), same("4,000", 4000), same(True, 1), same("1, 2", (1, 2))
     (True, True, True, False, True)
     """
     if isinstance(one, str) or isinstance(other, str):
-        if str(one).strip().casefold() == str(other).strip().casefold():
+        if _bare(one) == _bare(other):
             return True
         texts = [each for each in (one, other) if isinstance(each, str)]
         return len(texts) == 1 and not isinstance(_read(texts[0]), str) and same(*map(_read, (one, other)))
@@ -160,6 +172,10 @@ def _read(guess: Any) -> Any:
     with suppress(ValueError):
         return [float(part) for part in guess.strip().strip("()[]").split(",")]
     return guess
+
+
+def _bare(word: Any) -> str:
+    return str(word).strip(" \t\n'\"").casefold()
 
 
 def _one_line(text: str) -> str:

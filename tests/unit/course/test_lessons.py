@@ -82,6 +82,27 @@ def test_a_question_for_a_number_does_not_take_a_letter() -> None:
     assert "Your guess is noted: 4." in page(predict("seats", "4"))[1]
 
 
+def test_a_question_for_two_numbers_takes_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Question("pair", "demo", "Count and sum?", "So.", {}, {"(3, 21)": "Too many.", "(2, 16)": "Too early."})
+    monkeypatch.setattr(questions, "questions", lambda: {"pair": pair})
+    for guess in (2, "2 and 12", {"count": 2}, (2, 12, 1)):
+        told = page(predict("pair", guess))[1]
+        assert told.endswith(f"{guess!r} is not 2 numbers, and this question asks for 2, such as (1, 2).")
+    predict("pair", "2, 12")
+    assert reveal("pair", (2, 12)).is_right
+
+
+def test_none_is_a_guess_and_quotes_around_a_text_are_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    venue = Question("venue", "demo", "Which venue?", "The default.", {}, {"None": "That would be the default null."})
+    monkeypatch.setattr(questions, "questions", lambda: {"venue": venue})
+    assert "Your guess is noted: None." in page(predict("venue", None))[1]
+    assert (
+        reveal("venue", "unknown").says().startswith("✗ You said None; it is unknown. That would be the default null.")
+    )
+    predict("venue", "'unknown'")
+    assert reveal("venue", "unknown").is_right
+
+
 def test_a_question_asked_again_without_a_guess_forgets_the_old_one() -> None:
     predict("seats", 4)
     predict("seats")

@@ -209,7 +209,8 @@ def bills_that_went_through() -> tuple[list[str], list[Any], list[Any]]:
     """Return the keys that went in, and the records and dead letters that came out, as after a batch that ran twice."""
     guests = ["2", "0", "4", "two", "1", "5", "", "3", "0", "2", "many", "8", "0", "2"]
     bills: list[tuple[str, bytes]] = [(f"bill-{n}", as_bill(n, 60, each)) for n, each in enumerate(guests)]
-    bills += [("bill-14", b'{"id": 14, "pr'), ("bill-15", b"<bill/>"), ("bill-16", b"{}}")]
+    bills += [("bill-14", b'{"id": 14, "pr'), ("bill-15", b"<bill/>"), ("bill-16", b"{}}"), ("bill-17", b"[")]
+    bills += [("bill-18", as_bill(18, 60, "0")), ("bill-19", as_bill(19, 60, "0"))]
     keep = LogAndContinue(LETTERS)
     quiet: Any = lambda context, record, error: (  # noqa: E731
         LogAndContinue()(context, record, error) if "ZERO" in str(error) else keep(context, record, error)
@@ -368,6 +369,7 @@ LAB = lab(
         errors={
             "the error handler returned": "a handler has to decide",
             "A dead letter is made of bytes": "dead letters are bytes",
+            "the error handler itself raised": "a handler that fails itself",
         },
     ),
     accounts=Judges(

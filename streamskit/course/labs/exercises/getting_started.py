@@ -34,9 +34,10 @@ def judge_bytes(answer: Callable[[dict[str, Any]], Any]) -> Verdict:
     """Judge a function that makes key and value of a widget into bytes."""
     for widget in MADE:
         made = answer(widget)
-        if not isinstance(made, tuple) or len(made) != 2:
+        if not isinstance(made, tuple | list) or len(made) != 2:
             return wrong(f"It has to return two things, the key's bytes and the value's; it returned {made!r}.")
-        found = _not_bytes(made) or _other_bytes(*made, widget)
+        key, value = made
+        found = _not_bytes((key, value)) or _other_bytes(key, value, widget)
         if found:
             return found
     return right("Two widgets, one with a colour that is not ASCII, became bytes and were read back unchanged.")

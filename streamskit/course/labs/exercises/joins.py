@@ -33,6 +33,9 @@ HALF_HOUR = 18_000
 MINUTE = 60_000
 """A millisecond of the recordings with tables is a minute of the stories."""
 
+TOO_LATE = "e8"
+"""The electronic order that comes when the window of each appliance order of its user has closed."""
+
 NOTHING = "nothing"
 """How the stories write a side that is missing."""
 
@@ -54,10 +57,16 @@ def two_streams(vector: str, left: str, right: str, target: str, until: int | No
 
 
 def orders_of_both() -> Recording:
-    """Return the recorded join with two bounds, and an order of another day, at which a4 expires."""
+    """Return the recorded join with two bounds, an order that is too late for it, and one of another day.
+
+    a4 expires when the appliance orders have come 36 minutes further, as far as the window reaches; there is no grace.
+    """
     recording = two_streams("joins-stream-stream-asymmetric", "appliance-orders", "electronic-orders", "bundles")
-    later = Piped("electronic-orders", "zoe", "e9", recording.records[-1].timestamp + 1440 * MINUTE)
-    return replace(recording, steps=(*recording.steps, later))
+    a4 = recording.records[-1]
+    closing = Piped("appliance-orders", "zoe", "a9", a4.timestamp + 36 * MINUTE)
+    late = Piped("electronic-orders", a4.key, TOO_LATE, a4.timestamp)
+    another_day = Piped("electronic-orders", "zoe", "e9", a4.timestamp + 1440 * MINUTE)
+    return replace(recording, steps=(*recording.steps, closing, late, another_day))
 
 
 def settled() -> Recording:
@@ -115,6 +124,12 @@ def fewer_pairs(outcome: Outcome) -> bool:
 def more_pairs(outcome: Outcome) -> bool:
     """All pairs are there, and others beside them."""
     return matched(outcome.actual) > matched(outcome.expected)
+
+
+def late_order_paired(outcome: Outcome) -> bool:
+    """Only the order that is too late made pairs that it should not."""
+    records = [outcome.piped(moment) for moment in outcome.differing]
+    return more_pairs(outcome) and all(record is not None and record.value == TOO_LATE for record in records)
 
 
 def right_alone(outcome: Outcome) -> bool:
@@ -219,6 +234,7 @@ LAB = lab(
         signs={
             "sides swapped": sides_turned,
             "a table where a stream is asked for": looked_up("electronic-orders"),
+            "a grace that was not asked for": late_order_paired,
             **WINDOWS,
         },
         errors={"joined within a window": "no window"},

@@ -6,6 +6,7 @@ from collections import Counter
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, Later, followed_by
 from streamskit.course.labs.misconceptions import stopped_at, unasked, without_key_counted, wrong_timestamps
 from streamskit.course.labs.recording import Advance, Costume, OutcomeRow, Piped, Recording
 
@@ -45,9 +46,13 @@ def told_by_wall_clock() -> Recording:
 
 
 def positions() -> Recording:
-    """Return where trucks say they are; some of it arrives late."""
+    """Return where trucks say they are; some of it arrives late, and so does a truck's leave."""
     topics, stores = {"in": "truck-positions", "out": "truck-moves"}, {"latest": "last-seen"}
-    return Recording.of("processor-timestamped-store", Costume(topics, stores, TRUCKS, SLOWER, _place), ["latest"])
+    recording = Recording.of("processor-timestamped-store", Costume(topics, stores, TRUCKS, SLOWER, _place), ["latest"])
+    last = recording.records[-1]
+    leave = Piped("truck-positions", last.key, None, last.timestamp - 1)
+    ignored = Due("truck-moves", last.key, "ignored nowhere", leave.timestamp)
+    return followed_by(recording, Later(leave, (ignored,)))
 
 
 def highest_readings() -> Recording:
@@ -62,6 +67,8 @@ def highest_readings() -> Recording:
         ("truck-1", -3.0, 70),
         ("truck-1", None, 80),
         ("truck-1", -5.0, 120),
+        ("truck-3", 0.0, 125),
+        ("truck-3", -1.0, 130),
         ("truck-10", 8.0, 150),
         ("truck-2", 3.0, 300),
         ("truck-1", 2.0, 310),
@@ -205,6 +212,12 @@ def rows_told_again(outcome: Outcome) -> bool:
     return any(_keys(moment.actual) > _keys(moment.expected) for moment in outcome.moments if moment.expected)
 
 
+def zero_overlooked(outcome: Outcome) -> bool:
+    """Only a reading of 0 is missing."""
+    missing = [row.value for moment in outcome.differing for row in moment.missing]
+    return bool(missing) and not any(missing)
+
+
 def last_for_highest(outcome: Outcome) -> bool:
     """A value is lower than expected."""
     return any(
@@ -327,6 +340,7 @@ LAB = lab(
             "a report with every record": unasked,
             "rows in another order": in_another_order,
             "rows not deleted": rows_told_again,
+            "zero is a reading": zero_overlooked,
             "last instead of highest": last_for_highest,
             "timestamp of the forwarded record": wrong_timestamps,
         },

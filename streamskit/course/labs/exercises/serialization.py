@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -109,16 +110,19 @@ def examine_schema_number(answer: Any) -> Verdict:
             mistake, said = _number_misread(found, data), data.hex(" ")
             says = f"{said} was written with schema {number}, and your function says {found!r}."
             return mistaken(mistake, data=said, number=number, found=found) if mistake else wrong(says)
-    for payload in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", None):
+    if (found := answer(b"\0\0\0\0\7")) != 7:
+        return mistaken("a value of no bytes", found=found)
+    for payload in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", b"\0\0\0\7", None):
         try:
             found = answer(payload)
         except Exception as error:  # whatever the function does with bytes that are too short, or with null
             said = f"{type(error).__name__}: {error}"
             return mistaken("fails where there is no number", payload=repr(payload), error=said)
         if found is not None:
-            return mistaken("magic byte not looked at", payload=repr(payload), found=found)
+            mistake = "a number that is cut off" if payload and payload[0] == 0 else "magic byte not looked at"
+            return mistaken(mistake, payload=repr(payload), found=found)
     return right(
-        "Records of four schemas gave their numbers; two other texts, an empty payload, one that is cut off, "
+        "Records of five schemas gave their numbers; two other texts, an empty payload, two that are cut off, "
         "and a null gave None."
     )
 
@@ -192,6 +196,9 @@ def _does_not_fit(first: Serde, second: Serde) -> Verdict:
             return wrong(f"A new record cannot be read with the old schema: {error}")
         if not is_read:
             return wrong(f"{trade} is different when it is read back.")
+    with suppress(ValueError):
+        second.serialize({**TRADE, "venue": None, "note": None})
+        return mistaken("a venue that may be null")
     return right(
         "The registry accepts it. Your schema reads records of the old one, and both read records of yours, "
         "with a note and without."
@@ -308,12 +315,13 @@ LINES: tuple[bytes | None, ...] = (
     b"AAPL|cheap|10",
     None,
     b"KO|62.25|7|again",
+    b"KO|61.5|",
     b"",
     b"\xffKO|61|1",
     b"NVDA|-1|3.5",
     "KÄSE|0.5|-2".encode(),
 )
-"""The input: good lines, one of them from an old till, six invalid lines, one of them empty; and a null."""
+"""The input: good lines, one of them from an old till, seven invalid lines, one of them empty; and a null."""
 
 
 def tickets() -> Recording:

@@ -6,6 +6,7 @@ from typing import Any
 
 from streamskit.course.labs.exercise import Runs, Says
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, Later, followed_by
 from streamskit.course.labs.misconceptions import extra_row, silent_after
 from streamskit.course.labs.recording import Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -23,9 +24,10 @@ PRODUCTS = {"red": "tv", "blue": "watch"}
 
 
 def balances() -> Recording:
-    """Return the recorded sum that a reducer deletes when it is zero."""
+    """Return the recorded sum that a reducer deletes when it is zero, and a payment that overdraws an account."""
     dress = Costume({"in": "payments", "out": "balances"}, {"sums": "balances"}, PEOPLE, MINUTE)
-    return Recording.of("basic-reduce", dress, ["sums"])
+    recording, now = Recording.of("basic-reduce", dress, ["sums"]), 40 * MINUTE
+    return followed_by(recording, Later(Piped("payments", "ben", -10, now), (Due("balances", "ben", -6, now),)))
 
 
 def summaries() -> Recording:

@@ -26,14 +26,20 @@ LIMIT = 1000
 # ---- the programs under test, which arguments break ------------------------------------------------------------------
 
 
-def alarms(least: int = 3, size: str = "1 minute", grace: str = "10 seconds", successes_too: bool = False) -> Topology:
+def alarms(
+    least: int = 3,
+    size: str = "1 minute",
+    grace: str = "10 seconds",
+    successes_too: bool = False,
+    last: Callable[[KStream], KStream] = lambda alarms: alarms,
+) -> Topology:
     """Report who fails to log in three times within a minute."""
     builder = StreamsBuilder()
     logins = builder.stream("logins", value=LOGIN)
     failures = logins if successes_too else logins.filter(lambda v: ~v.ok)
     counts = failures.group_by_key().windowed_by(TimeWindows.of_size_and_grace(size, grace))
     table = counts.count(Materialized("failures", retention="1 hour"))
-    table.to_stream().filter(lambda v: v >= least).to("alarms")
+    last(table.to_stream().filter(lambda v: v >= least)).to("alarms")
     return builder.build()
 
 
@@ -144,6 +150,9 @@ LAB = lab(
             "two are enough": Program(partial(alarms, least=2)),
             "four are needed": Program(partial(alarms, least=4)),
             "successes are counted": Program(partial(alarms, successes_too=True)),
+            "nobody is named": Program(
+                partial(alarms, last=lambda alarms: alarms.select_key(lambda v: F.lit("somebody")))
+            ),
         },
     ),
     late_failures=TellsApart(

@@ -12,7 +12,7 @@ from streamskit.course.datasets.trades import trades
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs, Says, Verdict, mistaken, right, wrong
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.loops import Due, Later, WrongLoop, followed_by, looped, piped
 from streamskit.course.labs.misconceptions import one_at_most
 from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.recording import Costume, Piped, Recording
@@ -41,7 +41,7 @@ STARTS = starts_of(TWELVE, 5 * SECOND, SECOND)
 
 
 def _in_windows(size: int, topic: str, seed: int, value: Callable[[list[Trade]], Any]) -> Recording:
-    """Return the results of some trades in tumbling windows; a value that is None is left out."""
+    """Return what trades, the last one too late, give in tumbling windows; a value that is None is left out."""
     steps = piped("trades", trades(14, seed, per_second=0.9, symbols=("KO", "PG")))
     kept: dict[Windowed, list[Trade]] = defaultdict(list)
 
@@ -53,7 +53,9 @@ def _in_windows(size: int, topic: str, seed: int, value: Callable[[list[Trade]],
         if made is not None:
             yield Due(topic, window, made, record.timestamp)
 
-    return looped(steps, [topic], loop)
+    first = steps[0]
+    late = first._replace(value={**first.value, "price": 50.0}, timestamp=first.timestamp + size - 1)
+    return followed_by(looped(steps, [topic], loop), Later(late, dropped=1))
 
 
 def _weighted_prices(value: Callable[[list[Trade]], float] | None = None) -> Recording:

@@ -6,6 +6,7 @@ from streamskit.api.windows import SessionWindows, SlidingWindows, TimeWindows, 
 from streamskit.course.labs.difference import Outcome, same_rows
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, Later, followed_by
 from streamskit.course.labs.misconceptions import (
     late_records_counted,
     not_only_last_results,
@@ -14,7 +15,7 @@ from streamskit.course.labs.misconceptions import (
     window_sizes,
 )
 from streamskit.course.labs.parts import SaysEach, Typical
-from streamskit.course.labs.recording import Costume, OutcomeRow, Recording
+from streamskit.course.labs.recording import Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.materialized import EmitStrategy
 from streamskit.topology.nodes import Aggregation
@@ -22,6 +23,7 @@ from streamskit.topology.nodes import Aggregation
 PEOPLE = {"a": "ann", "b": "bob", "c": "cleo"}
 MINUTE = 600
 """100 ms of the recordings are a minute of the stories: this many times slower."""
+SECOND = 1_000
 
 NO_GRACE, DAYS = "0 seconds", "1 day"
 
@@ -45,9 +47,46 @@ def recorded(
 
     def made() -> Recording:
         recording = Recording.of(vector, dress, [store] if store else [])
+        recording = followed_by(recording, *LAST_MOMENTS.get(target, ()))
         return recording.kept_for(target, retention) if retention else recording
 
     return made
+
+
+def click(target: str, visitor: str, second: float, *windows: tuple[int, int], dropped: int = 0) -> Later:
+    """Return a click that is its visitor's first in each of these windows, from one second to another."""
+    time = round(second * SECOND)
+    due = (Due(target, Windowed(visitor, start * SECOND, end * SECOND), 1, time) for start, end in windows)
+    return Later(Piped("clicks", visitor, "cart", time), tuple(due), dropped)
+
+
+def bid(item: str, second: float, amount: int, highest: int | None = None, at: float = 0) -> Later:
+    """Return a bid and the highest of its minute after it, of the bids until `at`; without that it is too late."""
+    time = round(second * SECOND)
+    minute = time // 60_000 * 60_000
+    due = Due("highest-bids", Windowed(item, minute, minute + 60_000), highest, round(max(at, second) * SECOND))
+    return Later(Piped("bids", item, amount, time), (due,) if highest is not None else (), int(highest is None))
+
+
+LAST_MOMENTS = {
+    "moving-minute": (  # 11 seconds after a window's end it is open for those who may be 12 seconds late
+        click("moving-minute", "cleo", 143, (96, 156), (120, 180)),
+        click("moving-minute", "cleo", 95, (72, 132), dropped=1),
+    ),
+    "visits": (
+        click("visits", "cleo", 2_000, (2_000, 2_000)),
+        click("visits", "dora", 1_340, (1_340, 1_340)),
+        click("visits", "emil", 1_339.999, dropped=1),
+    ),
+    "highest-bids": (
+        bid("cleo", 779.999, 7, 7),
+        bid("cleo", 770, 0, 7, at=779.999),
+        bid("ann", 179, 6, 6),
+        bid("bob", 780, 1, 1),
+        bid("ann", 178, 8),
+    ),
+}
+"""Records after those of the vectors: a window takes them until its grace is over, and not a moment longer."""
 
 
 def windows_of_one_size(outcome: Outcome) -> bool:
@@ -160,10 +199,10 @@ LAB = lab(
         signs={"tumbling instead of hopping": one_at_most, **BY_GRACE},
     ),
     visits=Runs(
-        recorded("windows-session-count", "clicks", "visits", "sessions"),
+        recorded("windows-session-count", "clicks", "visits", "sessions", retention=660_000),
         signs={
             "fixed windows instead of sessions": windows_of_one_size,
-            "record in time dropped": records_in_time_dropped,
+            **BY_GRACE,
             "gap too short": cut_in_two,
             "gap too long": joined,
         },
@@ -183,7 +222,7 @@ LAB = lab(
     ),
     fitting_windows=SaysEach(lambda: FITTING, "Each of the five gets what they want to be told.", TYPICAL_WINDOWS),
     highest_bid=Runs(
-        recorded("windows-tumbling-reduce", "bids", "highest-bids", "max"),
-        signs={"record in time dropped": records_in_time_dropped},
+        recorded("windows-tumbling-reduce", "bids", "highest-bids", "max", retention=660_000),
+        signs=BY_GRACE,
     ),
 )
