@@ -74,7 +74,7 @@ bench: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)
 
 clean:
-	@if [ -d .streamskit ] && [ -f $(READY) ]; then env -u STREAMSKIT_BOOTSTRAP_SERVERS $(PYTHON_IN_VENV) -m streamskit broker clean; fi
+	@if [ -d .streamskit ] && [ -f $(READY) ]; then env -u STREAMSKIT_BOOTSTRAP_SERVERS -u STREAMSKIT_PROJECT $(PYTHON_IN_VENV) -m streamskit broker clean; fi
 	rm -rf .streamskit .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 

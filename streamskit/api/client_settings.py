@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from streamskit.api import jaas
-from streamskit.api.client_setting_values import PRODUCER, check
+from streamskit.api.client_setting_values import PRODUCER, PROTOCOLS, check
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import unknown_name
 from streamskit.common.private_files import can_be_referred_to, write_private
@@ -58,13 +58,20 @@ Value: TypeAlias = str | Secret
 def are_addresses(servers: str) -> bool:
     """Whether a text names brokers, each with its port, or says that there are none.
 
-    >>> are_addresses("one:9092, [::1]:9092"), are_addresses("none"), are_addresses("localhost")
-    (True, True, False)
+    >>> are_addresses("one:9092, [::1]:9092"), are_addresses("none"), are_addresses("PLAINTEXT://one:9092")
+    (True, True, True)
+    >>> are_addresses("localhost"), are_addresses("http://localhost:9092")
+    (False, False)
     """
     if servers == NO_BROKER:
         return True
     parts = [server.strip() for server in servers.split(",") if server.strip()]
-    return bool(parts) and all(map(is_address, parts))
+    return bool(parts) and all(map(_is_brokers_address, parts))
+
+
+def _is_brokers_address(server: str) -> bool:
+    protocol, found, address = server.rpartition("://")
+    return is_address(address) and (not found or protocol in PROTOCOLS)  # librdkafka takes no other
 
 
 def is_address(server: str) -> bool:
@@ -75,6 +82,19 @@ def is_address(server: str) -> bool:
     """
     host, _, port = server.rpartition(":")
     return bool(host) and port.isdecimal() and int(port) <= LAST_PORT
+
+
+def host_and_port(server: str) -> tuple[str, int]:
+    """Return the host and the port of an address; Kafka's clients pass over a protocol in front of it.
+
+    Raises:
+        ValueError: it has no port.
+
+    >>> host_and_port("PLAINTEXT://one:9092"), host_and_port("[::1]:9092")
+    (('one', 9092), ('::1', 9092))
+    """
+    host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 @dataclass(frozen=True)

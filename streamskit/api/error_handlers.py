@@ -387,7 +387,7 @@ def ask(handler: Handler, context: ErrorHandlerContext, record: Any, exception: 
     try:
         response: Any = handler(context, record, exception)
     except Exception as failure:
-        reason = f"{type(failure).__name__}: {failure}".rstrip(".")
+        reason = f"{type(failure).__name__}: {failure}".rstrip(": .")
         raise StreamsError(f"the error handler itself raised {reason}. {about}") from failure
     if not isinstance(response, Response) or not all(isinstance(each, DeadLetter) for each in response.dead_letters):
         raise StreamsError(

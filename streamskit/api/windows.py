@@ -6,17 +6,6 @@ from typing import Any, NamedTuple
 from streamskit.common.durations import Duration, spell, to_milliseconds, to_signed_milliseconds
 
 
-def _positive(duration: Duration, title: str, refusal: str) -> int:
-    """Return a duration in milliseconds.
-
-    Raises:
-        ValueError: it is not a duration, or it is 0; `refusal` is the message for 0.
-    """
-    if (milliseconds := to_milliseconds(duration, title)) == 0:
-        raise ValueError(refusal)
-    return milliseconds
-
-
 class Windowed(NamedTuple):
     """A key and the window it was aggregated in; `start` and `end` in milliseconds.
 
@@ -81,7 +70,8 @@ class TimeWindows:
 
         Mirrors `TimeWindows#ofSizeAndGrace`.
         """
-        milliseconds = _positive(size, "window size", "A window of size 0 holds no record: give it at least 1 ms.")
+        if (milliseconds := to_milliseconds(size, "window size")) == 0:
+            raise ValueError("A window of size 0 holds no record: give it at least 1 ms.")
         return cls(milliseconds, milliseconds, to_milliseconds(grace, "grace"))
 
     def advance_by(self, advance: Duration) -> "TimeWindows":
@@ -200,10 +190,10 @@ class SessionWindows:
         """Return sessions that end after a gap without a record, and take no late records.
 
         Args:
-            gap: "5 minutes", a `timedelta`, or milliseconds.
+            gap: "5 minutes", a `timedelta`, or milliseconds; with 0 no two records share a session.
 
         Raises:
-            ValueError: the gap is 0 or not a duration.
+            ValueError: the gap is not a duration.
 
         >>> SessionWindows.of_inactivity_gap_with_no_grace("5 minutes")
         SessionWindows(gap=300000, grace=0)
@@ -217,19 +207,19 @@ class SessionWindows:
         """Return sessions that end after a gap without a record, and accept late records for some time after that.
 
         Args:
-            gap: "5 minutes", a `timedelta`, or milliseconds.
+            gap: "5 minutes", a `timedelta`, or milliseconds; with 0 only records of the same time share a session, and
+                with a grace of 0 as well none do.
             grace: how long after its end a session still accepts late records, in the same form.
 
         Raises:
-            ValueError: the gap is 0, or one of the two is not a duration.
+            ValueError: one of the two is not a duration.
 
         >>> SessionWindows.of_inactivity_gap_and_grace("5 minutes", "30 seconds")
         SessionWindows(gap=300000, grace=30000)
 
         Mirrors `SessionWindows#ofInactivityGapAndGrace`.
         """
-        milliseconds = _positive(gap, "inactivity gap", "Sessions need an inactivity gap: give it at least 1 ms.")
-        return cls(milliseconds, to_milliseconds(grace, "grace"))
+        return cls(to_milliseconds(gap, "inactivity gap"), to_milliseconds(grace, "grace"))
 
     @property
     def retention(self) -> int:

@@ -1,7 +1,9 @@
 """The command line of streamskit: `python -m streamskit COMMAND ...`."""
 
 import argparse
+import codecs
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,6 +13,12 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.common.names import unknown_name
 
 PROGRAM = "python -m streamskit"
+
+SPELLED = "streamskit.spelled"
+"""The name of the way, for Python's encoders, in which a sign that an encoding lacks is written."""
+
+OTHER_SIGNS = {"✓": "+", "✗": "x", "→": "->", "…": "..."}
+"""Signs of the commands, in ASCII; any other becomes its number, as in Python's own texts."""
 
 
 class Command(NamedTuple):
@@ -42,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The broker runs at 127.0.0.1:25092 ...
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _spell_signs_that_the_terminal_lacks()
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, epilog=f"`{PROGRAM} COMMAND --help` says more.")
     parser.add_argument("--version", action="version", version=f"streamskit {streamskit.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -58,3 +67,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(failure, file=sys.stderr)
         return 1
     return code
+
+
+def _spell_signs_that_the_terminal_lacks() -> None:
+    """Let a terminal that is not set to UTF-8 show the doctor's signs, and paths with accents, in other letters."""
+    codecs.register_error(SPELLED, _spelled)
+    if isinstance(sys.stdout, io.TextIOWrapper) and codecs.lookup(sys.stdout.encoding).name != "utf-8":
+        sys.stdout.reconfigure(errors=SPELLED)
+
+
+def _spelled(error: UnicodeError) -> tuple[bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return b"".join(map(_in_ascii, error.object[error.start : error.end])), error.end
+
+
+def _in_ascii(sign: str) -> bytes:
+    if "\udc80" <= sign <= "\udcff":  # a byte of a file's name, which Python could not read in this locale
+        return sign.encode("utf-8", "surrogateescape")
+    return (OTHER_SIGNS.get(sign) or ascii(sign)[1:-1]).encode("ascii")

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.bootstrap_servers is not None and not chosen.bootstrap_servers.strip():
         parser.error("--bootstrap-servers is empty, as from a variable that is not set: give host:port.")
-    address = chosen.bootstrap_servers or os.environ.get(ADDRESS_VARIABLE)
+    address = chosen.bootstrap_servers or os.environ.get(ADDRESS_VARIABLE) or None
     if chosen.command_config is not None and address is None:
         parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")
     if chosen.topics is not None and address is None:

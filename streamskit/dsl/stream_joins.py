@@ -142,6 +142,12 @@ class StreamJoins(RepartitionableStream):
             _refuse(step, "a table", arguments, "windows", "key_selector", "store_name")
             return self._join_table(other, joiner, operator, name, arguments["grace"])
         if isinstance(other, GlobalKTable):
+            if callable(arguments["windows"]) and arguments["key_selector"] is None:
+                raise TopologyError(
+                    f"{step}: a join with a global table takes the joiner second, and the key to look up by its name: "
+                    f"{operator}(table, lambda value, row: ..., key_selector=lambda k, v: ...). In Java it is the "
+                    "other way round."
+                )
             _refuse(step, "a global table", arguments, "windows", "grace", "store_name")
             return self._join_global(other, joiner, operator, name, arguments["key_selector"])
         raise TopologyError(

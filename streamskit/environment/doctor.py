@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 from packaging.requirements import Requirement
 
+from streamskit.api.client_settings import ADDRESSES, are_addresses, host_and_port
 from streamskit.common.errors import SetupError
 from streamskit.common.ownership import check_own
 from streamskit.common.paths import cache_dir, project_dir
@@ -146,6 +147,8 @@ def _jars() -> tuple[Status, str, str]:
 
 def _broker() -> tuple[Status, str, str]:
     if outside := os.environ.get("STREAMSKIT_BOOTSTRAP_SERVERS"):
+        if not are_addresses(outside):
+            return "problem", f"STREAMSKIT_BOOTSTRAP_SERVERS is {outside!r}.", f"Give {ADDRESSES}."
         if any(_answers(address) for address in outside.split(",")):
             says = f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, where something listens."
             return "ok", f"{says} `python -m streamskit doctor` tries whether it lets you in.", ""
@@ -177,9 +180,8 @@ def _lives(pid: int, started: str) -> bool:
 
 
 def _answers(address: str) -> bool:
-    host, _, port = address.strip().rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=3):
+        with socket.create_connection(host_and_port(address), timeout=3):
             return True
     except (OSError, ValueError):
         return False

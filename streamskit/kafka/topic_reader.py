@@ -92,14 +92,14 @@ def changelog_records(
 
 
 def topic_records(keeps: Callable[[str, bytes | None, bytes | None], bool]) -> Callable[[Message], TopicRecord | None]:
-    """Return a function that reads a message with all its fields; None for one without a key, or one to leave out.
+    """Return a function that reads a message with all its fields; None for one that `keeps` leaves out.
 
     Args:
         keeps: takes the topic, the key and the value.
     """
 
     def read(message: Message) -> TopicRecord | None:
-        kept = message.key() is not None and keeps(message.topic() or "", message.key(), message.value())
+        kept = keeps(message.topic() or "", message.key(), message.value())
         return topic_record(message) if kept else None
 
     return read

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesVersionedStore
 from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
-from streamskit.operators.records import OperatorRecord
+from streamskit.operators.records import NO_SOURCE, OperatorRecord, SourceRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessBatch, ProcessRecord
 
 
@@ -45,7 +45,7 @@ class StreamTableJoinOperator(Operator):
         return latest_row_lookup.joining(table, context.drop, left=self.left, by_extra=self.by_extra)
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        forward, drop, left, by_extra = context.forward, context.drop, self.left, self.by_extra
+        forward, drop, left, by_extra, task = context.forward, context.drop, self.left, self.by_extra, context.task
         put, get = _latest_rows(context, self.retention)
         if self.history is not None:
             put, get = _versions(context, self.history)
@@ -67,8 +67,9 @@ class StreamTableJoinOperator(Operator):
                 return drop()
             if buffer is None or key is None or not buffer.add(record):
                 return join(record)
-            for buffered in buffer.take_due():
-                join(buffered)
+            for buffered, source in buffer.take_due():
+                with task.made_from(source or task.source):
+                    join(buffered)
             return None
 
         return process
@@ -101,12 +102,13 @@ def _versions(context: OperatorContext, history: int) -> tuple[Put, Get]:
 class _StreamBuffer:
     """Buffer of a join with grace period: records wait for the table, in the order of time, key and arrival.
 
+    Each is kept with the record of the task's topics that it was made from, if the task knows it.
     Mirrors `org.apache.kafka.streams.state.internals.RocksDBTimeOrderedKeyValueBuffer`.
     """
 
     def __init__(self, context: OperatorContext, grace: int) -> None:
         self._records = context.time_ordered_map(f"{context.name}/buffer", grace)
-        self._memory, self._grace = context.memory, grace
+        self._task, self._memory, self._grace = context.task, context.memory, grace
         self._memory.setdefault("stream time", -1)
         self._memory.setdefault("arrivals", 0)
 
@@ -117,10 +119,12 @@ class _StreamBuffer:
             return False
         memory["stream time"] = max(memory["stream time"], record.timestamp)
         memory["arrivals"] += 1
-        self._records.put((record.timestamp, record.key, memory["arrivals"]), tuple(record))
+        source = () if self._task.source is NO_SOURCE else (self._task.source,)
+        self._records.put((record.timestamp, record.key, memory["arrivals"]), (*record, *source))
         return True
 
-    def take_due(self) -> list[OperatorRecord]:
-        """Remove and return the records whose grace period is over."""
-        due = self._memory["stream time"] - self._grace
-        return [OperatorRecord(*record) for _, record in self._records.take_until(due)]
+    def take_due(self) -> list[tuple[OperatorRecord, SourceRecord | None]]:
+        """Remove and return the records whose grace period is over, each with what it was made from."""
+        due, width = self._memory["stream time"] - self._grace, len(OperatorRecord._fields)
+        found = [kept for _, kept in self._records.take_until(due)]
+        return [(OperatorRecord(*kept[:width]), kept[width] if len(kept) > width else None) for kept in found]

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Collection
 from typing import Any, Self
 
-from streamskit.common.errors import InvalidStateStorePartitionError
+from streamskit.common.errors import InvalidStateStorePartitionError, StreamsError
 from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
 
 BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions", "backward_find_sessions")
@@ -50,6 +50,14 @@ class HostedView:
 
         return asked
 
+    @property
+    def stopped(self) -> str:
+        """Why no more updates come, as a sentence; "" while they may."""
+        try:
+            return str(self._here().stopped)
+        except StreamsError:
+            return self._instance.health().failure  # nothing where it may answer again
+
     def with_timestamps(self) -> Self:
         """Return a view whose values come with the time they were set, as the stores have it."""
         view = copy.copy(self)
@@ -60,6 +68,7 @@ class HostedView:
         described = self._instance.stores[self._name]
         partition = self._instance.partition_of(self._name, described.store.key.serialize(key) or b"")
         if partition is not None and not described.is_global and partition not in self._partitions():
+            self._here()  # an instance that answers no more says so
             owner = self._instance.hosts(self._name, partition).active
             place = f'QueryClient("{owner.url}").store("{self._name}")' if owner else "another instance, in a moment"
             raise InvalidStateStorePartitionError(

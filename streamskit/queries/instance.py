@@ -242,11 +242,13 @@ class Instance:
                 have taken a partition over.
 
         Raises:
-            InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
+            InvalidStateStoreError: one of them is not here, or not ready, or this instance answers no more; the kind of
+                error says which.
         """
         entry = self._entry(store)
         # Taken before it is checked: a partition that is given up in between is still whole in it.
         view = self._hosted.store(store).only(partitions)
+        self._check_answers()  # also where none is asked for: what has ended has no partitions
         for partition in partitions:
             self._check(entry, partition, for_all)
         # A partition that arrived in between is in the next view.
@@ -260,9 +262,7 @@ class Instance:
         self._entry(store)
         return self._hosted.subscribe(store, listener)
 
-    def _check(self, entry: QueryableStore, partition: int, for_all: bool) -> None:
-        where = TopicPartition(entry.changelog, partition)
-        name = f"partition {partition} of store '{entry.name}'"
+    def _check_answers(self) -> None:
         if self._ended:
             raise StateStoreNotAvailableError(
                 f"The stores of '{self.application_id}' at {self.here} are not brought up to date any more, as the "
@@ -270,6 +270,10 @@ class Instance:
             )
         if self.stopped:
             raise StreamsRebalancingError(f"The instance at {self.here} does not answer any more: {self.stopped}")
+
+    def _check(self, entry: QueryableStore, partition: int, for_all: bool) -> None:
+        where = TopicPartition(entry.changelog, partition)
+        name = f"partition {partition} of store '{entry.name}'"
         if for_all and not self._membership.in_touch:
             raise StreamsRebalancingError(
                 f"The instance at {self.here} has lost touch with its group, and another one may answer for {name} "

@@ -69,7 +69,7 @@ from streamskit.runtime.topics import (
     side_effects,
 )
 from streamskit.runtime.watchdog import Watchdog
-from streamskit.runtime.written_topics import written
+from streamskit.runtime.written_topics import watched
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 
@@ -289,7 +289,7 @@ class Application:
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
-        topics_of_queries = [topic for plan_ in self.plans for topic in (*plan_.topics, *written(plan_))]
+        topics_of_queries = [topic for plan_ in self.plans for topic in (*plan_.topics, *watched(plan_))]
         self._topic_watch.watch(
             dict.fromkeys([*topics_of_queries, *self._global_topics]),
             partial(is_wanted, topics=self.topics, plans=self.plans) if self._has_patterns else None,

@@ -48,6 +48,9 @@ EXPIRED = re.compile(r"org\.apache\.kafka\S*TimeoutException: (Expiring \d+ reco
 NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|{EXPIRED.pattern}")
 """What Kafka's producer says when a topic does not take a record."""
 
+ABSENT = re.compile(r"org\.apache\.kafka\S*TimeoutException: Topic (\S+) not present in metadata after \d+ ms\.")
+"""What Kafka's producer says when it has not found a topic in time."""
+
 PRODUCERS = re.compile(r"org\.apache\.kafka[\w.$]*(?:Exception|Error): [^\n]*")
 """What Kafka's producer says, within what Spark makes of it."""
 
@@ -125,7 +128,7 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return refusal
     if error is not None:
         return _python_failure(error, plan)
-    why = denial(text, plan) or transaction_failure(text, plan) or _worker_lost(text, plan)
+    why = denial(text, plan) or _absent_topic(text, plan) or transaction_failure(text, plan) or _worker_lost(text, plan)
     if why is not None:
         return why
     said = _first_line(text)
@@ -252,9 +255,7 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
 
     The rest of Spark's message names all topics of the query, so it says nothing about which of them it was.
     """
-    own = [plan.changelog(store) for store in plan.stores] + [plan.calls_topic(node) for node in plan.side_effects]
-    places = dict.fromkeys([*own, *plan.handovers.values()], _whole(plan))
-    places |= {plan.topic(sink): _place(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+    places = _places(plan)
     if (expired := EXPIRED.search(said)) is not None:
         why, topic = expired.groups()
         return StreamsError(
@@ -272,17 +273,36 @@ def _not_written(plan: Plan, said: str) -> StreamsError | None:
     return StreamsError(f"{place}: a record could not be written to topic {topics}: {reason}{advice}")
 
 
-def _chosen_topic_missing(plan: Plan, said: str) -> StreamsError | None:
+def _places(plan: Plan) -> dict[str, str]:
+    """Return the topics with known names that a query writes, each with the place in the program that writes it."""
+    own = [plan.changelog(store) for store in plan.stores] + [plan.calls_topic(node) for node in plan.side_effects]
+    places = dict.fromkeys([*own, *plan.handovers.values()], _whole(plan))
+    return places | {plan.topic(sink): _place(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+
+
+def _absent_topic(text: str, plan: Plan) -> StreamsError | None:
+    """Return the error for a record that has chosen a topic that is not there, if Kafka's producer names it.
+
+    Other messages about it do not, and may come last in Spark's.
+    """
+    absent = ABSENT.search(text)
+    if absent is None or absent[1] in _places(plan):
+        return None
+    return _chosen_topic_missing(plan, absent.group(), f"has chosen '{absent[1]}', and there is no topic of that name")
+
+
+def _chosen_topic_missing(
+    plan: Plan, said: str, what: str = "seems to have chosen one that is not there"
+) -> StreamsError | None:
     """Return the error for a record that is to go to a topic that is not there, where records choose their topics."""
     sinks = [sink for sink in plan.sinks if not isinstance(sink.topic, str)]
     producers = PRODUCERS.search(said)
     if not sinks or producers is None or "RecordTooLarge" in said:
         return None
     return StreamsError(
-        f"{' or '.join(map(_place, sinks))}: the function that chooses a record's topic seems to have chosen one that "
-        f"is not there ({producers.group().strip()}). Create the topic, and start the application again: it goes on "
-        "after its last whole micro-batch. To go on without such records: "
-        "production_handler=LogAndContinue('a-dead-letter-topic')."
+        f"{' or '.join(map(_place, sinks))}: the function that chooses a record's topic {what} "
+        f"({producers.group().strip()}). Create the topic, and start the application again: it goes on after its last "
+        "whole micro-batch. To go on without such records: production_handler=LogAndContinue('a-dead-letter-topic')."
     )
 
 

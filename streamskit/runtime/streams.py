@@ -248,7 +248,8 @@ class KafkaStreams:
         Args:
             timeout: how long it may take; or `CloseOptions`, which also say whether an instance leaves its group.
 
-        A closed application keeps its stores as they were, and the next start goes on after the last whole micro-batch.
+        A closed application keeps its stores as they were (one with an `application_server` gives its share to the
+        other instances, and refuses questions), and the next start goes on after the last whole micro-batch.
         A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout; one
         in real-time mode ends at once. Otherwise, while the broker is away, or in real-time mode on executors of other
         machines, it is interrupted and runs again at the next start.

@@ -3,11 +3,14 @@
 Kafka's producer waits for two minutes until it gives up, and it does not ask before there is something to write.
 """
 
+import logging
 from collections.abc import Mapping
 
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topics import TopicIdentity, unseen
 from streamskit.planning.plan import Plan
+
+logger = logging.getLogger("streamskit")
 
 
 class WrittenTopics:
@@ -32,9 +35,15 @@ class WrittenTopics:
             plans: what the queries run.
             found: the topics that are there.
         """
-        missing = frozenset(topic for plan in plans for topic in written(plan) if topic not in found)
-        self._missing, self._gone = missing, missing & self._missing
+        missing = frozenset(topic for plan in plans for topic in watched(plan) if topic not in found)
+        before, self._missing, self._gone = self._gone, missing, missing & self._missing
         for plan in plans:
+            if plan.checkpoint_topic in self._gone - before and plan.checkpoint_topic not in written(plan):
+                logger.warning(
+                    "'%s': topic '%s', which keeps a copy of the checkpoint of sub-topology %s, was deleted. The "
+                    "application goes on without it, and its next start makes it again; should its folder be lost "
+                    "before that, it cannot be rebuilt.", self._application_id, plan.checkpoint_topic, plan.name,
+                )  # fmt: skip
             for topic in (plan.changelog(store) for store in plan.stores):
                 if topic in found and self._ids.setdefault(topic, found[topic].id) != found[topic].id:
                     self._gone |= {topic}
@@ -71,6 +80,11 @@ class WrittenTopics:
                 f"goes on after its last whole micro-batch.{unseen(plan.options.bootstrap_servers)}"
             )
         return None
+
+
+def watched(plan: Plan) -> list[str]:
+    """Return the topics that a query writes, and the one beside it that keeps a copy of its checkpoint."""
+    return list(dict.fromkeys([*written(plan), plan.checkpoint_topic]))
 
 
 def written(plan: Plan) -> list[str]:

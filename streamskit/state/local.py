@@ -75,6 +75,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self._make = make or (lambda number: MemoryStorage())
         self._is_global = is_global
         self._held = _Held()
+        self._followed: int | None = None
 
     def __len__(self) -> int:
         return sum(partition.storage.count() for _, partition in self._readable())
@@ -102,7 +103,8 @@ class LocalStore(ReadOnlyStore[Span]):
 
     @property
     def _partitions(self) -> dict[int, StorePartition]:
-        return self._held.partitions
+        held, one = self._held.partitions, self._followed
+        return held if one is None else {number: each for number, each in held.items() if number == one}
 
     @_partitions.setter
     def _partitions(self, partitions: dict[int, StorePartition]) -> None:
@@ -173,6 +175,12 @@ class LocalStore(ReadOnlyStore[Span]):
         view = copy.copy(self)
         kept = {number: each for number, each in self._partitions.items() if number in partitions}
         view._held = replace(self._held, partitions=kept)
+        return view
+
+    def following(self, partition: int) -> Self:
+        """Return a view of one partition, which sees all that comes; its `updates` are those of the whole store."""
+        view = copy.copy(self)
+        view._followed = partition
         return view
 
     @property

@@ -239,7 +239,7 @@ class TopologyTestDriver:
 
         Args:
             name: its name.
-            partition: the number of a task, to read only what that task has now; a global table has no tasks.
+            partition: the number of a task, to read only what that task has; a global table has no tasks.
 
         Raises:
             TopologyError: there is no such store, or the program gave it no name.
@@ -259,7 +259,7 @@ class TopologyTestDriver:
         if changelog is None:
             raise TopologyError(f"Store '{name}' is whole in every task: read it without partition=.")
         self._partitions.check(changelog, partition)
-        return self._stores[store.name].only({partition})
+        return self._stores[store.name].following(partition)
 
     def produced_topic_names(self) -> set[str]:
         """Return the topics to which something was written, internal ones such as changelogs included.

@@ -14,6 +14,7 @@ from streamskit.broker.base import Broker
 from streamskit.kafka import group_member
 from streamskit.kafka.group_member import GroupMember
 from streamskit.queries import Catalogue, Instance, QueryableStore
+from streamskit.queries.group import membership
 from streamskit.queries.metadata import HostInfo
 from streamskit.state.stores import Store
 from streamskit.testing import wait_until
@@ -62,7 +63,7 @@ def test_a_session_of_half_an_hour_is_joined_with_as_kafka_allows(broker: Broker
         wait_until(has_joined, "its place in the group", 30)
 
 
-@pytest.mark.parametrize("session_timeout", ["1 ms", "3 seconds", "2 hours"])
+@pytest.mark.parametrize("session_timeout", ["0 ms", "1 ms", "3 seconds", "2 hours", "100 days"])
 def test_an_instance_whose_session_timeout_the_broker_refuses_says_between_which_it_has_to_be(
     default_broker: Broker, name: str, session_timeout: str
 ) -> None:
@@ -74,6 +75,31 @@ def test_an_instance_whose_session_timeout_the_broker_refuses_says_between_which
     instance.start()
     says = "group.min.session.timeout.ms and group.max.session.timeout.ms say what it takes"
     wait_until(lambda: says in instance.health().waits_for, "the reason why it has no share", 30)
+    instance.stop()
+
+
+def test_an_instance_says_that_others_are_in_its_group_and_joins_it_when_they_have_left(
+    broker: Broker, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(membership, "REFUSED_SECONDS", 0.2)
+    store = Store("counts", "key-value", Serdes.string(), Serdes.long())
+    stores = Catalogue(name, (QueryableStore(store, f"{name}-changelog", 0),))
+    broker.create_topics(f"{name}-changelog")
+    instance = Instance(stores, broker.bootstrap_servers, HostInfo("127.0.0.1", 9))
+    with GroupMember(broker.bootstrap_servers, name, (roll := Roll()), [f"{name}-changelog"], 6000) as other:
+
+        def has_joined() -> bool:
+            other.poll()
+            return bool(roll.heard)
+
+        def waits_for_it() -> bool:
+            other.poll()
+            return f"are consumers that are no instances of '{name}'" in instance.health().waits_for
+
+        wait_until(has_joined, "the other consumer's place in the group", 30)
+        instance.start()
+        wait_until(waits_for_it, "the reason why it has no share", 30)
+    wait_until(lambda: not instance.health().waits_for, "its share, after the other has left", 30)
     instance.stop()
 
 

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import types as T
 
-from streamskit import Materialized, Serde, StreamsBuilder, StreamsError, TimeWindows, TopologyTestDriver
+from streamskit import Materialized, Response, Serde, StreamsBuilder, StreamsError, TimeWindows, TopologyTestDriver
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict, topology_of
@@ -19,7 +19,8 @@ from streamskit.course.labs.exercises.elasticity import READING, shares
 from streamskit.course.labs.exercises.fault_tolerance import BALANCES, recorded_changelog, standby
 from streamskit.course.labs.exercises.serialization import FIRST
 from streamskit.course.labs.exercises.topology_and_tasks import WRONG_COUNTS, global_tables_too, tasks
-from streamskit.course.labs.recording import Recording
+from streamskit.course.labs.loops import Due, Later, followed_by
+from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.trial import Trial
 
 
@@ -123,7 +124,8 @@ def test_a_test_may_have_parameters_with_defaults_and_fail_as_pytest_does() -> N
             logins.pipe_input("ada", {"ok": ok, "address": "10.0.0.7"}, second * 10_000)
             if alarms.is_empty() != (second < least):
                 pytest.fail("an alarm too many or too few")
-        assert alarms.read_record().value == least
+        alarm = alarms.read_record()
+        assert (alarm.key.key, alarm.value) == ("ada", least)
         with pytest.raises(StreamsKitError):
             alarms.read_record()
 
@@ -152,6 +154,40 @@ def test_a_function_that_changes_what_it_is_given_spoils_no_later_check() -> Non
     assert verdict("bytes_of_a_widget", emptied).passed
 
 
+def test_a_pair_may_be_a_list() -> None:
+    assert verdict("bytes_of_a_widget", lambda w: [w["key"].encode(), json.dumps(w["value"]).encode()]).passed
+
+
+@pytest.mark.spark
+def test_accounts_that_take_one_kind_of_dead_letter_for_the_other_are_wrong() -> None:
+    def exchanged(came_in: list[str], out: list[Any], letters: list[Any]) -> dict[str, int]:
+        kinds = {each.key: dict(each.headers)["__streams.errors.exception"] for each in letters}
+        unread = sum(kind.endswith(b"SerializationException") for kind in kinds.values())
+        written = {each.key for each in out}
+        dropped = len(set(came_in) - written) - len(kinds)
+        return {
+            "out": len(written), "cannot be read": len(kinds) - unread, "step failed": unread, "dropped": dropped
+        }  # fmt: skip
+
+    assert verdict("accounts", exchanged).says == "cannot be read, step failed: wrong."
+
+
+def test_records_after_those_of_a_recording_keep_its_stores_up_to_date() -> None:
+    steps = (Piped("in", "a", 1, 0), Piped("in", "b", 2, 1))
+    rows = (OutcomeRow(0, "a", 1, 0), OutcomeRow(1, "b", 2, 1))
+    finals = tuple(row._replace(step=-1) for row in rows)
+    later = (
+        Later(Piped("in", "a", None, 2), (Due("sums", "a", None, 2),)),
+        Later(Piped("in", "b", 3, 3), (Due("sums", "b", 5, 3),)),
+        Later(Piped("in", None, 4, 4), dropped=1),
+    )
+    longer = followed_by(Recording(steps, {"sums": rows}, {"sums": finals}), *later)
+    assert longer.steps == (*steps, *(each.record for each in later))
+    assert longer.outputs["sums"] == (*rows, OutcomeRow(2, "a", None, 2), OutcomeRow(3, "b", 5, 3))
+    assert longer.stores["sums"] == (OutcomeRow(-1, "b", 5),)
+    assert longer.dropped == {4: 1}
+
+
 @pytest.mark.parametrize(
     ("exercise", "answer", "says"),
     [
@@ -178,6 +214,14 @@ def test_an_unusual_wrong_answer_is_told_what_is_wrong(exercise: str, answer: An
 def test_a_handler_that_is_none_is_not_told_to_be_a_topology_that_is_none() -> None:
     says = verdict("go_on_without_it", lambda: {"deserialization_handler": "continue"}).says
     assert says.startswith("The topology cannot run: deserialization_handler is 'continue'; give LogAndContinue()")
+
+
+@pytest.mark.spark
+def test_a_handler_that_is_yet_to_be_written_is_told_so() -> None:
+    def stub(context: Any, record: Any, exception: Exception) -> Response:
+        raise NotImplementedError
+
+    assert not verdict("jokes_and_worse", stub).written
 
 
 def test_an_application_that_is_not_returned_at_the_second_start_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

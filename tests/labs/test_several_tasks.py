@@ -211,15 +211,16 @@ def how_many_are_large(builder: StreamsBuilder) -> None:
     balances.process(Large, stores=stores, key=STRING, value=LONG).to("how-many")
 
 
-def named_orders(builder: StreamsBuilder) -> None:
-    class Named(Processor):
-        def process(self, record: Record) -> None:
-            user = record.value["user"]
-            found = self.context.state_store("known").get(user) if user else None
-            if found is not None:
-                text = f"{record.value['order']}:{found.value}"
-                self.context.forward(Record(user, text, record.timestamp))
+class Named(Processor):
+    def process(self, record: Record) -> None:
+        user = record.value["user"]
+        found = self.context.state_store("known").get(user) if user else None
+        if found is not None:
+            text = f"{record.value['order']}:{found.value}"
+            self.context.forward(Record(user, text, record.timestamp))
 
+
+def named_orders(builder: StreamsBuilder) -> None:
     builder.table("users", materialized="known")
     orders = builder.stream("orders", value=Serdes.json("order string, user string"))
     orders.process(Named, ["known"], key=STRING, value=STRING).to("named-orders")
@@ -336,7 +337,10 @@ def test_a_store_that_is_split_is_told_with_what_a_task_has_of_a_key_and_what_al
     assert "a processor needs select_key(...) and repartition(...) before it" in says
 
 
-def test_a_store_that_is_split_behind_a_repartition_is_told_with_the_key_that_has_several_rows() -> None:
+def test_a_store_that_is_split_behind_a_repartition_is_told_with_the_key_that_has_several_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(several_tasks, "_found_behind_topics", lambda *_: "")
     says = catalogue.exercise("delays_by_maker").examine_answer(delays_by_maker).says
     assert "the store delays-by-maker has 2 rows for " in says or "the store delays-by-maker has 3 rows for " in says
 
@@ -349,3 +353,39 @@ def test_one_task_is_enough_to_tell_of_totals_that_no_repartition_brings_togethe
         found = catalogue.exercise(make.__name__).examine_answer(make(nothing))
         assert found.misconception
         assert found.misconception.name == SPLIT
+
+
+def test_one_task_is_enough_to_tell_of_a_row_that_is_in_another_and_of_totals_behind_a_repartition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(several_tasks, "_found_in_all_tasks")
+    says = catalogue.exercise("named_orders").examine_answer(named_orders).says
+    assert "with 3 partitions, the result 'o1:Ann' of ann is missing from named-orders" in says
+    says = catalogue.exercise("delays_by_maker").examine_answer(delays_by_maker).says
+    assert "with 3 partitions, the store delays-by-maker of one task has " in says
+
+
+def test_a_processor_that_reads_a_table_is_right_where_orders_go_to_the_rows_of_their_users() -> None:
+    def answer(builder: StreamsBuilder) -> None:
+        builder.table("users", materialized="known")
+        orders = builder.stream("orders", value=Serdes.json("order string, user string"))
+        orders.select_key(lambda v: v.user).repartition().process(Named, ["known"], key=STRING, value=STRING).to(
+            "named-orders"
+        )
+
+    found = catalogue.exercise("named_orders").examine_answer(answer)
+    assert found.passed, found.says
+
+
+def test_a_processor_before_a_grouping_of_the_dsl_is_right() -> None:
+    class Voted(Processor):
+        def process(self, record: Record) -> None:
+            if record.value:
+                self.context.forward(record)
+
+    def answer(builder: StreamsBuilder) -> None:
+        votes = builder.stream("votes").process(Voted, key=STRING, value=STRING)
+        votes.group_by(lambda v: v).count("favourites").to_stream().to("favourites")
+
+    found = catalogue.exercise("favourite_products").examine_answer(answer)
+    assert found.passed, found.says

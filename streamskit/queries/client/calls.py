@@ -12,6 +12,7 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
+from streamskit.queries.rest.protocol import UNSENDABLE, is_sendable
 
 SILENCE = 60.0
 """After how many seconds without a line an event stream is given up; there is a comment every ten."""
@@ -123,12 +124,9 @@ def _checked(url: str) -> str:
 
 
 def _sendable(token: str) -> str:
-    """Return a token that a header can hold. No sentence says what it is: it is a secret."""
-    if not (token.isascii() and token.isprintable() and token == token.strip()):
-        raise ValueError(
-            "The token cannot be sent: it has blanks or a line end around it, or characters other than letters of "
-            "ASCII, digits and signs. If it comes from a file, read it with .strip()."
-        )
+    """Return a token that a header can hold."""
+    if not is_sendable(token):
+        raise ValueError(f"The token cannot be sent: {UNSENDABLE}")
     return token
 
 

@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from kafka.errors import AuthorizationError, InvalidSessionTimeoutError, KafkaError
+from kafka.errors import (
+    AuthorizationError,
+    InconsistentGroupProtocolError,
+    InvalidSessionTimeoutError,
+    KafkaError,
+)
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.api.client_settings import BootstrapServers
@@ -21,7 +26,10 @@ logger = logging.getLogger("streamskit")
 
 RETRY_SECONDS = 1.0
 REFUSED_SECONDS = 30.0
-"""After how long to try again where the right to join is missing."""
+"""After how long to try again where the broker does not let it join."""
+
+LONGEST_SESSION = 2**31 - 1
+"""How many milliseconds a request to join has room for."""
 
 
 class ShareAssignor(AbstractPartitionAssignor):
@@ -87,7 +95,8 @@ class Membership:
         report: returns what the instance has to say of itself.
         learn: called, in the membership's thread, with what was agreed.
         session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
-        refused: called with the reason when the broker does not allow it to join, or not with this session timeout.
+        refused: called with the reason when the broker does not allow it to join, or not with this session timeout, or
+            not those who are in the group already.
     """
 
     def __init__(
@@ -143,6 +152,9 @@ class Membership:
             except InvalidSessionTimeoutError:  # the limits are the broker's, and may be changed while it runs
                 self._refused(self._outside_limits())
                 self._stopping.wait(REFUSED_SECONDS)
+            except InconsistentGroupProtocolError:  # they may leave it
+                self._refused(self._among_others())
+                self._stopping.wait(REFUSED_SECONDS)
             except KafkaError as failure:
                 logger.debug("The group could not be joined: %s", failure)
                 self._stopping.wait(RETRY_SECONDS)
@@ -157,7 +169,18 @@ class Membership:
             "minutes by default. Start again with a session_timeout between the two."
         )
 
+    def _among_others(self) -> BrokerError:
+        group = self._catalogue.application_id
+        return BrokerError(
+            f"In the group '{group}' at {self._bootstrap_servers} are consumers that are no instances of '{group}', so "
+            "no instance can join it: the group with the id of an application belongs to its instances. Close those "
+            "consumers, or give them a group.id of their own; kafka-consumer-groups --describe --members --group "
+            f"{group} lists them."
+        )
+
     def _take_part(self) -> None:
+        if not 0 < self._session_timeout <= LONGEST_SESSION:  # the client would not even ask
+            raise InvalidSessionTimeoutError
         topics = [entry.changelog for entry in self._catalogue.shared]
         assignor = ShareAssignor(self._catalogue, self._report, self._learned.append)
         with GroupMember(

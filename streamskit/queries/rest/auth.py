@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamskit.common.errors import StreamsError
 from streamskit.queries.rest.http_errors import Refusal, bad_request
-from streamskit.queries.rest.protocol import DASHBOARD
+from streamskit.queries.rest.protocol import DASHBOARD, UNSENDABLE, is_sendable
 from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, SignatureCheck
 
 SIGN_AGAIN = "Instances of one application need one token, one version and the right time; ask again in a moment."
@@ -31,7 +31,7 @@ class Guard:
         name: the name under which others know it, if that is another one: a proxy may stand before it.
 
     Raises:
-        StreamsError: the address is not loopback, and there is no token.
+        StreamsError: the address is not loopback, and there is no token; or there is one that no client can send.
     """
 
     def __init__(
@@ -98,11 +98,13 @@ def _signed(scope: Scope) -> tuple[str, list[str]]:
 
 
 def check_address(host: str, token: str | None) -> None:
-    """Make sure that an address is guarded, if it has to be.
+    """Make sure that an address is guarded, if it has to be, and by a token that clients can send.
 
     Raises:
-        StreamsError: other machines can reach it, and there is no token.
+        StreamsError: other machines can reach it, and there is no token; or there is one that no client can send.
     """
+    if token and not is_sendable(token):
+        raise StreamsError(f"No client could send the token: {UNSENDABLE}")
     if not token and not is_loopback(host):
         raise StreamsError(
             f"'{host}' can be reached from other machines, and no token guards it: bind to 127.0.0.1, "

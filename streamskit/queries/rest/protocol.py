@@ -16,6 +16,22 @@ LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\n\r\v\f\x1c\x1d\x1e\x85
 """What a reader of lines may take for the end of one, and its escape in JSON; an event has one line for each field."""
 
 
+UNSENDABLE = (
+    "it has blanks or a line end around it, or characters other than letters of ASCII, digits and signs. If it comes "
+    "from a file, read it with .strip(), in a shell with $(cat FILE)."
+)
+"""Why no header can hold a token. No sentence says what it is: it is a secret."""
+
+
+def is_sendable(token: str) -> bool:
+    """Whether a header can hold a token.
+
+    >>> is_sendable("a long secret text"), is_sendable("read from a file\\n")
+    (True, False)
+    """
+    return token.isascii() and token.isprintable() and token == token.strip()
+
+
 def path(*parts: str, **query: object) -> str:
     """Return a path of parts, each percent-encoded, and a query; what is None is left out, what is true is `true`.
 

@@ -1,5 +1,6 @@
 """Serves the REST layer of an instance, in a thread of its own."""
 
+import errno
 import socket
 import sys
 import threading
@@ -48,13 +49,18 @@ def bind(host: str, port: int = 0) -> socket.socket:
         if sys.platform != "win32":  # there it would let two servers share a port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((bare, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError) as error:  # TypeError: a name that no host can have
         bound.close()
         raise _not_served(host, port, error) from None
     return bound
 
 
 def _not_served(host: str, port: int, error: Exception) -> StreamsError:
+    if isinstance(error, TypeError | socket.gaierror) or getattr(error, "errno", None) == errno.EADDRNOTAVAIL:
+        return StreamsError(
+            f"Nothing can be served at {host}:{port}: {error}. Give an address of this machine, such as 127.0.0.1; "
+            "where others find it elsewhere, as behind a proxy, set `listen` to an address of this machine."
+        )
     return StreamsError(f"Nothing can be served at {host}:{port}: {error}. Choose another port, or 0 for a free one.")
 
 

@@ -55,6 +55,9 @@ REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.
 TOO_LONG = re.compile(r"the transaction was open for (\d+) ms, and the broker has aborted it")
 """What `TransactionTimedOut` says (in the same file)."""
 
+PRODUCER_ID = "InitProducerId"
+"""What a producer waits for first: the broker keeps it in its own topic for transactions."""
+
 FENCED = re.compile(r"\b(ProducerFenced|InvalidProducerEpoch)Exception\b")
 
 
@@ -172,13 +175,21 @@ class Transactions:
             finally:
                 transactions.close()
         except Py4JJavaError as failure:
-            whole = f"Sub-topology {self.plan.name} of '{self.plan.application_id}' could not begin its transactions"
-            if (why := denied(failure.java_exception.toString(), self.plan)) is not None:
-                raise StreamsError(f"{whole}. {why}") from failure
-            raise StreamsError(
-                f"{whole}: {failure.java_exception.toString()} They need a broker whose own topic for transactions can "
-                "be made: with one node it has to have transaction.state.log.replication.factor=1."
-            ) from failure
+            raise self._not_begun(failure.java_exception.toString()) from failure
+
+    def _not_begun(self, said: str) -> StreamsError:
+        """Return the error to raise where transactions could not begin, by what Java says."""
+        whole = f"Sub-topology {self.plan.name} of '{self.plan.application_id}' could not begin its transactions"
+        if (why := denied(said, self.plan)) is not None:
+            return StreamsError(f"{whole}. {why}")
+        servers = self.plan.options.bootstrap_servers
+        advice = f"Does the broker at {servers} answer? Start the application again when it does."
+        if PRODUCER_ID in said:
+            advice += (
+                " If it does, its own topic for transactions could not be made: with one node it has to have "
+                "transaction.state.log.replication.factor=1."
+            )
+        return StreamsError(f"{whole}: {said.rstrip('.')}. {advice}")
 
 
 def transaction_failure(text: str, plan: Plan) -> StreamsError | None:

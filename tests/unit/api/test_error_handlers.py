@@ -83,6 +83,14 @@ def test_a_handler_that_fails_itself_is_told_of_together_with_what_it_was_asked(
     )
 
 
+def test_a_handler_that_fails_without_a_word_is_told_of_by_the_kind_of_its_error() -> None:
+    def unwritten(context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+        raise NotImplementedError
+
+    with pytest.raises(StreamsError, match=r"itself raised NotImplementedError\. It was asked about:"):
+        ask(unwritten, CONTEXT, RECORD, ValueError("no number"))
+
+
 @pytest.mark.parametrize("answer", [None, True, Response, "resume"], ids=str)
 def test_a_handler_that_decides_nothing_is_told_what_it_may_return(answer: Any) -> None:
     with pytest.raises(StreamsError, match=r"^the error handler returned .*, and has to return Response.resume\(\), "):

@@ -38,12 +38,13 @@ def test_sliding_windows_are_as_long_as_two_records_may_be_apart() -> None:
     assert SlidingWindows.of_time_difference_with_no_grace("10 minutes").grace == 0
 
 
-def test_a_session_needs_a_gap() -> None:
+def test_a_session_ends_after_its_gap_which_may_be_0() -> None:
     sessions = SessionWindows.of_inactivity_gap_and_grace("5 minutes", "30 seconds")
     assert (sessions.gap, sessions.grace) == (300_000, 30_000)
     assert SessionWindows.of_inactivity_gap_with_no_grace("5 minutes").grace == 0
-    with pytest.raises(ValueError, match="inactivity gap: give it at least 1 ms"):
-        SessionWindows.of_inactivity_gap_with_no_grace(0)
+    assert SessionWindows.of_inactivity_gap_and_grace(0, 10) == SessionWindows(0, 10)
+    with pytest.raises(ValueError, match="inactivity gap -1 is negative"):
+        SessionWindows.of_inactivity_gap_with_no_grace(-1)
 
 
 def test_a_join_reaches_as_far_back_as_on_until_it_is_told_otherwise() -> None:

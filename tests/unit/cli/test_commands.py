@@ -1,5 +1,6 @@
 """The command line: what it lists, what it passes on, and what it says to a command that there is not."""
 
+import os
 import re
 import subprocess
 import sys
@@ -151,6 +152,15 @@ def test_the_doctor_works_where_neither_spark_nor_pandas_can_be_imported() -> No
     assert "Traceback" not in done.stderr
     assert "Java" in done.stdout
     assert done.returncode in (0, 1)
+
+
+def test_a_terminal_that_has_ascii_only_gets_the_doctors_signs_in_it() -> None:
+    line = [sys.executable, "-m", "streamskit", "doctor"]
+    told = os.environ | {"PYTHONIOENCODING": "ascii", "STREAMSKIT_JAVA_HOME": "/nowhere/é"}
+    done = subprocess.run(line, env=told, capture_output=True, encoding="ascii", check=False)
+    assert "Traceback" not in done.stderr
+    assert "+ ok       System" in done.stdout
+    assert "/nowhere/\\xe9" in done.stdout
 
 
 def test_the_package_is_a_program() -> None:

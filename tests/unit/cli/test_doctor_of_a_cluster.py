@@ -34,6 +34,12 @@ def test_an_empty_address_is_no_cluster_that_lets_one_in(capsys: Any) -> None:
     )
 
 
+def test_an_empty_variable_names_no_cluster(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "")
+    assert doctor.main() == 0
+    assert "Cluster" not in capsys.readouterr().out
+
+
 def test_a_broker_that_is_away_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", ADDRESS)
     monkeypatch.setattr(doctor, "doctor", lambda: (Check("Broker", "problem", "It is away."),))

@@ -284,6 +284,10 @@ JOIN_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: stream(b).join(b.global_table("g"), concat),
         r"say which key to look up in the global table: key_selector=lambda",
     ),
+    "a global table in Java's order": (
+        lambda b: stream(b).left_join(b.global_table("g"), lambda k, v: k, concat),
+        r"takes the joiner second, and the key to look up by its name: left_join\(table, .*key_selector=lambda",
+    ),
     "a global table by a number": (
         lambda b: stream(b).join(b.global_table("g"), concat, key_selector=lambda v: v.price),
         "key_selector makes a double, and the keys of the global table are string",

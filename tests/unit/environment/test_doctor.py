@@ -176,6 +176,22 @@ def test_an_outside_broker_that_does_not_answer_is_a_problem(monkeypatch: pytest
     assert check("Broker").status == "problem"
 
 
+@pytest.mark.parametrize("address", ["localhost", "localhost:kafka", "http://localhost:9092", " "])
+def test_an_outside_broker_without_a_port_is_told_to_have_one(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", address)
+    found = check("Broker")
+    assert (found.status, found.says) == ("problem", f"STREAMSKIT_BOOTSTRAP_SERVERS is {address!r}.")
+    assert found.do.startswith("Give host:port, such as 'localhost:9092'")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{}", "PLAINTEXT://127.0.0.1:{}", "127.0.0.1:1, 127.0.0.1:{},"])
+def test_an_outside_broker_is_found_however_kafkas_clients_take_its_address(
+    monkeypatch: pytest.MonkeyPatch, server: int, address: str
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", address.format(server))
+    assert check("Broker").status == "ok"
+
+
 def test_a_taken_port_says_what_jupyterlab_will_do(monkeypatch: pytest.MonkeyPatch, server: int) -> None:
     monkeypatch.setattr(examined, "JUPYTER_PORT", server)
     found = check("Ports")

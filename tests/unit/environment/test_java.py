@@ -104,6 +104,14 @@ def test_the_shim_drops_the_optional_module_and_keeps_every_other_argument(
     assert said == "<-cp><a b:c><$HOME><>"
 
 
+def test_a_shim_that_cannot_be_kept_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STREAMSKIT_CACHE", str(tmp_path / "file"))
+    monkeypatch.setenv("JAVA_HOME", str(make_home(tmp_path / "runtime", "21.0.8", modules="java.base")))
+    with pytest.raises(SetupError, match=r"file cannot be written \(.*\), and .* Set STREAMSKIT_CACHE to a folder"):
+        find_java()
+
+
 def test_a_shim_as_java_home_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(make_home(tmp_path / "runtime", "21.0.8", modules="java.base")))
     shim = find_java().home

@@ -24,6 +24,35 @@ def test_each_process_has_a_log_of_its_own(logs: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.parametrize(
+    ("failure", "log", "why"),
+    [
+        (
+            "An error occurred while calling None.JavaSparkContext.\n"
+            ": org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'\n\tat org.apache.spark",
+            "",
+            "Could not parse Master URL: 'local[x]'",
+        ),
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited.",
+            'WARNING: Using incubator\nException in thread "main" org.apache.spark.SparkException: Master must be.\n',
+            "Master must be",
+        ),
+        (
+            "[JAVA_GATEWAY_EXITED] It exited.",
+            "Error: Could not find main class foo\nCaused by",
+            "Could not find main class foo",
+        ),
+        ("[JAVA_GATEWAY_EXITED] It exited.", "", "[JAVA_GATEWAY_EXITED] It exited"),
+    ],
+)
+def test_the_reason_of_a_failed_start_is_what_java_has_said_without_its_stack_trace(
+    logs: Path, failure: str, log: str, why: str
+) -> None:
+    spark_log.spark_log().write_text(log)
+    assert spark_log.reason(RuntimeError(failure)) == why
+
+
 def test_the_last_logs_of_ended_programs_stay_and_those_of_living_ones(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

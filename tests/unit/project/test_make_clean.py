@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PYTHON = '#!/bin/sh\necho "$@: ${STREAMSKIT_BOOTSTRAP_SERVERS:-the own broker}"\n'
+PYTHON = '#!/bin/sh\necho "$@: ${STREAMSKIT_BOOTSTRAP_SERVERS:-the own broker} of ${STREAMSKIT_PROJECT:-this folder}"\n'
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")
@@ -20,9 +20,9 @@ def test_clean_is_about_the_folder_s_own_broker_also_where_the_environment_names
     python.chmod(0o755)
     (tmp_path / ".venv" / ".ready").touch()
     (tmp_path / ".streamskit").mkdir()
-    environment = os.environ | {"STREAMSKIT_BOOTSTRAP_SERVERS": "127.0.0.1:9"}
+    environment = os.environ | {"STREAMSKIT_BOOTSTRAP_SERVERS": "127.0.0.1:9", "STREAMSKIT_PROJECT": "/elsewhere"}
     done = subprocess.run(
         ["make", "clean"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=True
     )
-    assert "-m streamskit broker clean: the own broker\n" in done.stdout
+    assert "-m streamskit broker clean: the own broker of this folder\n" in done.stdout
     assert not (tmp_path / ".streamskit").exists()

@@ -14,12 +14,13 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streamskit import Serdes, Stores
 from streamskit.api.streams_config import StreamsConfig
-from streamskit.common.errors import StreamsError, StreamsRebalancingError
+from streamskit.common.errors import StateStoreNotAvailableError, StreamsError, StreamsRebalancingError
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries.group.assignment import Assignment
 from streamskit.queries.group.assignor import TaskAssignment
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.hosted_stores import HostedStores
+from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.instance import Instance
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
@@ -141,6 +142,17 @@ def test_an_instance_that_cannot_take_up_its_share_says_why_and_is_not_waited_fo
     assert said in caplog.text
     with pytest.raises(StreamsRebalancingError, match=r"does not answer any more: The instance .* could not take up"):
         instance.local("counts", [0])
+
+
+def test_an_instance_that_has_ended_says_so_and_never_that_a_store_is_empty() -> None:
+    instance = Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080))
+    view = HostedView(instance, "counts")
+    assert (view.all(), view.stopped) == ([], "")
+    instance.say_stopped("The query 'a' has failed.")
+    for ask in (lambda: view.range("a", "b"), lambda: view.get("k"), lambda: len(view)):
+        with pytest.raises(StateStoreNotAvailableError, match=r"not brought up to date any more.*'a' has failed"):
+            ask()
+    assert view.stopped == "The query 'a' has failed."
 
 
 def test_a_row_of_a_global_table_may_be_in_any_partition_whatever_its_key() -> None:

@@ -15,7 +15,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.rest import connections
 from streamskit.queries.rest.auth import host_name, is_loopback
-from streamskit.queries.rest.server import Server, bind
+from streamskit.queries.rest.server import Server, bind, serve
 from tests.unit.queries.rest_harness import ALL_ACTIVE, Cluster, FakeInstance, Group, cluster, long
 
 
@@ -68,12 +68,24 @@ def test_an_address_that_others_can_reach_wants_a_token() -> None:
     bound.close()
 
 
+@pytest.mark.parametrize("token", ["secret\n", " secret", " ", "sécret"])
+def test_a_token_that_no_client_could_send_is_refused_where_it_is_to_be_asked_for(token: str) -> None:
+    with pytest.raises(StreamsError, match=r"No client could send the token: it has blanks or a line end around it"):
+        serve(FakeInstance(Group(), HostInfo("127.0.0.1", 1)), token=token)
+
+
 def test_a_port_that_is_taken_is_said_so() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(StreamsError, match=r"Nothing can be served at 127\.0\.0\.1:\d+: .*Choose another port"):
             bind("127.0.0.1", taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["there.is.no.such.host.invalid", "192.0.2.1", "é" * 70])
+def test_a_host_that_is_not_this_machine_is_no_matter_of_the_port(host: str) -> None:
+    with pytest.raises(StreamsError, match=rf"Nothing can be served at {host}:8123: .*Give an address of this machine"):
+        bind(host, 8123)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost.evil"])

@@ -5,10 +5,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from streamskit.common.errors import StreamsError
+from streamskit.runtime.recovery import exactly_once
 from streamskit.runtime.recovery.checkpoint import Checkpoint
-from streamskit.runtime.recovery.exactly_once import CommittedBatch, last_written, transaction_failure
+from streamskit.runtime.recovery.exactly_once import (
+    CommittedBatch,
+    Transactions,
+    last_written,
+    transaction_failure,
+)
 
 QUERY = "5c1f"
 PLAN: Any = SimpleNamespace(
@@ -75,6 +82,27 @@ TOO_LARGE = (
     "[STREAM_FAILED] ... org.apache.spark.sql.streamskit.NotWritten: a record could not be written to topic '{}': "
     "org.apache.kafka.common.errors.RecordTooLargeException: The message is 9 bytes.\n\tat somewhere"
 )
+
+
+@pytest.mark.parametrize(
+    "said", ["Failed to get offsets by times in 60032ms", "Timeout expired after 60000ms while awaiting InitProducerId"]
+)
+def test_transactions_that_could_not_begin_ask_for_the_broker_first(monkeypatch: Any, said: str) -> None:
+    class NotBegunError(Py4JJavaError):
+        def __init__(self) -> None:
+            kind = "org.apache.kafka.common.errors.TimeoutException"
+            self.java_exception = SimpleNamespace(toString=lambda: f"{kind}: {said}")
+
+    def begin(*_: Any) -> None:
+        raise NotBegunError
+
+    monkeypatch.setattr(exactly_once, "java_class", lambda name: begin)
+    options = SimpleNamespace(bootstrap_servers="localhost:9092")
+    plan: Any = SimpleNamespace(name="0", application_id="app", transactions_topic="marks", options=options)
+    with pytest.raises(StreamsError) as told:
+        Transactions(plan, {"kafka.bootstrap.servers": "localhost:9092"}).abort()
+    assert f"TimeoutException: {said}. Does the broker at localhost:9092 answer?" in str(told.value)
+    assert ("transaction.state.log.replication.factor=1" in str(told.value)) == ("InitProducerId" in said)
 
 
 def test_a_record_that_was_refused_is_told_of_with_its_sink_and_topic() -> None:

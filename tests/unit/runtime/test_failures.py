@@ -352,6 +352,21 @@ def test_a_topic_that_a_record_chose_and_that_is_not_there_is_told_at_its_sink()
     assert "production_handler=LogAndContinue" in said
 
 
+@pytest.mark.parametrize("before", ["", "NotWritten: a record could not be written to topic 'nope': "])
+def test_a_topic_that_a_record_chose_is_named_where_kafkas_producer_has_looked_for_it_in_vain(before: str) -> None:
+    builder = StreamsBuilder()
+    records = builder.stream("in")
+    records.to("out")
+    records.to(lambda k, v: k)
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    late = "org.apache.kafka.common.errors.TimeoutException: Topic nope not present in metadata after 60000 ms."
+    last = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic."
+    text = f"[STREAM_FAILED] Query [id = 1] failed: Job aborted\nCaused by: {before}{late}\nCaused by: {last}\nmore"
+    said = str(explain(RuntimeError(text), copied))
+    assert said.startswith("KSTREAM-SINK-0000000002 (written at ")
+    assert f"has chosen 'nope', and there is no topic of that name ({late}). Create the topic" in said
+
+
 def test_a_record_that_a_topic_does_not_take_in_time_is_told_with_the_topic_and_what_to_look_at() -> None:
     builder = StreamsBuilder()
     builder.stream("in").to("out-of-it")

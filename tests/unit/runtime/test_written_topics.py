@@ -11,7 +11,7 @@ from streamskit.kafka.topics import TopicIdentity
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
-from streamskit.runtime.written_topics import WrittenTopics, written
+from streamskit.runtime.written_topics import WrittenTopics, watched, written
 
 THERE = {name: TopicIdentity(f"id of {name}", 1) for name in ("in", "out", "dead", "app-counts-changelog")}
 
@@ -54,6 +54,17 @@ def test_an_output_that_is_made_anew_is_written_on(counting: Plan) -> None:
     anew = {**THERE, "out": TopicIdentity("another", 3)}
     assert not said(counting, THERE, without("out"), anew)
     assert not said(counting, without("out"), without("out"), anew)
+
+
+def test_a_deleted_copy_of_a_checkpoint_is_told_of_once_and_stops_nothing(
+    counting: Plan, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = {**THERE, "app-0-checkpoint": TopicIdentity("id of the copy", 1)}
+    assert "app-0-checkpoint" in watched(counting)
+    assert not said(counting, there, THERE)
+    assert caplog.text == ""
+    assert not said(counting, there, THERE, THERE, THERE)
+    assert caplog.text.count("'app': topic 'app-0-checkpoint', which keeps a copy of the checkpoint of") == 1
 
 
 def test_a_topic_on_the_way_to_a_function_is_made_by_the_next_start() -> None:

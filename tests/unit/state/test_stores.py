@@ -254,6 +254,17 @@ def test_some_partitions_of_a_store_stay_as_they_were_when_they_were_taken() -> 
     assert (view.get("a"), view.get("b"), view.updates) == (1, None, 1)
 
 
+def test_one_partition_that_is_followed_has_what_its_store_takes_in_later_and_learns_when_it_ends() -> None:
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    view = store.following(1)
+    store.apply(b"a", struct.pack(">q", 1), 10)
+    store.apply(b"b", struct.pack(">q", 2), 20, partition=1)
+    assert (view.all(), view.get("a"), view.partitions, len(view)) == ([("b", 2)], None, {1}, 1)
+    assert view.with_timestamps().all() == [("b", (2, 20))]
+    store.stopped = "The test driver is closed."
+    assert (view.updates, view.stopped) == (2, "The test driver is closed.")
+
+
 def test_a_data_frame_keeps_the_fields_of_a_value_that_are_named_as_its_own_columns() -> None:
     trades = Serdes.json("struct<key: string, start: bigint, timestamp: bigint, price: double>")
     store = local_store(Store("trades", "key-value", Serdes.string(), trades))

@@ -24,6 +24,7 @@ from streamskit import (
 )
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.state.local import LocalKeyValueStore
+from streamskit.widgets import StoreView
 
 pytestmark = pytest.mark.spark
 
@@ -113,6 +114,19 @@ def test_a_repartition_topic_brings_equal_keys_to_one_task_and_has_as_many_parti
         there = partition_for(b"x", 3)
         assert moved == {number: [("x", "x")] * 2 if number == there else [] for number in range(3)}
         assert driver.state_store("counts").partitions == {there}
+
+
+def test_the_store_of_a_task_that_was_taken_before_the_first_record_has_what_comes_and_learns_of_the_end() -> None:
+    with driver_of(counting) as driver:
+        store, view = driver.state_store("counts", 0), StoreView(driver.state_store("counts", 0))
+        view.refresh()
+        for key in (ZERO, ONE, ZERO):
+            driver.create_input_topic("in").pipe_input(key, "x")
+        assert store.all() == [(ZERO, 2)]
+        view.refresh()
+        assert f">{ZERO}</td>" in view.seen()["table"]
+    view.refresh()
+    assert "■ stopped" in view.seen()["header"]
 
 
 def test_tasks_of_one_batch_meet_in_the_order_of_their_time() -> None:

@@ -11,6 +11,7 @@ from streamskit import (
     FixedKeyRecord,
     KStream,
     LogAndContinue,
+    Materialized,
     Processor,
     ProcessorContext,
     PunctuationType,
@@ -157,3 +158,19 @@ def test_an_update_that_suppress_has_held_back_comes_of_the_record_that_made_it(
             opened.create_input_topic("in").pipe_input(*record)
         made = [record[:2] for record in opened.create_output_topic("out").read_records_to_list()]
     assert made == [("a", "13 of in@2"), ("b", "2 of in@1"), ("c", "4 of in@3")]
+
+
+@in_both_modes
+def test_a_record_that_a_join_with_grace_has_held_back_comes_of_itself(driver: Any) -> None:
+    builder = StreamsBuilder()
+    rows = builder.table("rows", materialized=Materialized.versioned("rows", "1 minute"))
+    joined = builder.stream("in").left_join(rows, lambda value, row: value, grace="50 ms")
+    joined.process(Source).to("out")
+    joined.process(Refuse)
+    with driver(builder.build(), processing_handler=LogAndContinue("letters")) as opened:
+        for record in RECORDS:  # each in a micro-batch of its own, so that the buffer is kept in between
+            opened.create_input_topic("in").pipe_input(*record)
+        made = [record[:2] for record in opened.create_output_topic("out").read_records_to_list()]
+        letters = opened.dead_letters("letters").read_records_to_list()
+    assert made == [("a", "1 of in@0"), ("b", "2 of in@1"), ("c", "4 of in@3")]
+    assert [(letter.key, letter.value) for letter in letters] == [(b"a", b"1"), (b"b", b"2"), (b"c", b"4")]
