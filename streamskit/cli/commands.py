@@ -15,10 +15,10 @@ from streamskit.common.names import unknown_name
 PROGRAM = "python -m streamskit"
 
 SPELLED = "streamskit.spelled"
-"""The name of the way, for Python's encoders, in which a sign that an encoding lacks is written."""
+"""The name of our handler among those of Python's encoders: it spells out a sign that an encoding lacks."""
 
 OTHER_SIGNS = {"✓": "+", "✗": "x", "→": "->", "…": "..."}
-"""Signs of the commands, in ASCII; any other becomes its number, as in Python's own texts."""
+"""Signs in the commands' texts, in ASCII; any other becomes an escape, such as `\\u2026`."""
 
 
 class Command(NamedTuple):

@@ -94,7 +94,7 @@ def test_an_instance_says_that_others_are_in_its_group_and_joins_it_when_they_ha
 
         def waits_for_it() -> bool:
             other.poll()
-            return f"are consumers that are no instances of '{name}'" in instance.health().waits_for
+            return f"has consumers that are not instances of '{name}'" in instance.health().waits_for
 
         wait_until(has_joined, "the other consumer's place in the group", 30)
         instance.start()

@@ -96,7 +96,7 @@ class Membership:
         learn: called, in the membership's thread, with what was agreed.
         session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
         refused: called with the reason when the broker does not allow it to join, or not with this session timeout, or
-            not those who are in the group already.
+            because of other consumers in the group.
     """
 
     def __init__(
@@ -172,8 +172,8 @@ class Membership:
     def _among_others(self) -> BrokerError:
         group = self._catalogue.application_id
         return BrokerError(
-            f"In the group '{group}' at {self._bootstrap_servers} are consumers that are no instances of '{group}', so "
-            "no instance can join it: the group with the id of an application belongs to its instances. Close those "
+            f"The group '{group}' at {self._bootstrap_servers} has consumers that are not instances of '{group}', so "
+            "no instance can join it: the group with an application's id belongs to its instances. Close those "
             "consumers, or give them a group.id of their own; kafka-consumer-groups --describe --members --group "
             f"{group} lists them."
         )
