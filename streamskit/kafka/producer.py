@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from kafka import KafkaProducer
@@ -193,9 +193,14 @@ def _with_id(bootstrap_servers: BootstrapServers) -> KafkaProducer:
     deadline = time.monotonic() + DELIVERY_SECONDS
     while time.monotonic() < deadline:
         producer = _connected(bootstrap_servers)
-        if eventually(lambda: _is_ready(producer), min(ID_SECONDS, deadline - time.monotonic())):  # noqa: B023
+        is_ready = False
+        try:
+            is_ready = eventually(partial(_is_ready, producer), min(ID_SECONDS, deadline - time.monotonic()))
+        finally:
+            if not is_ready:  # also when the user interrupts
+                _give_up(producer)
+        if is_ready:
             return producer
-        _give_up(producer)
     raise BrokerError(
         f"A broker at {bootstrap_servers} answers, but has given this producer no id for {DELIVERY_SECONDS} s, and "
         "without one nothing is sent. In a cluster more than half of the controllers have to be alive: start the "
