@@ -16,7 +16,7 @@ from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java, java_environment
-from streamskit.environment.spark_log import forget_old_logs, reason, spark_log
+from streamskit.environment.spark_log import forget_old_logs, spark_log, why_not_started
 from streamskit.environment.spark_processes import (
     UNCHECKED_ARROW,
     executor_settings,
@@ -178,8 +178,8 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
 def _not_started(failure: Exception, master: str) -> SetupError:
     also = f" with the options in {JAVA_OPTIONS_VARIABLE}" if os.environ.get(JAVA_OPTIONS_VARIABLE, "").strip() else ""
     return SetupError(
-        f"Spark did not start on {master}{also}: {reason(failure)}. Java's output is in {spark_log()}. The argument of "
-        f"spark_session(), or {MASTER_VARIABLE}, says where Spark runs."
+        f"Spark did not start on {master}{also}: {why_not_started(failure)}. Java's output is in {spark_log()}. The "
+        f"argument of spark_session(), or {MASTER_VARIABLE}, says where Spark runs."
     )
 
 

@@ -27,7 +27,7 @@ def spark_log() -> Path:
     return state_dir() / "logs" / f"spark-{os.getpid()}.log"
 
 
-def reason(failure: Exception) -> str:
+def why_not_started(failure: Exception) -> str:
     """Return why Spark did not start, in the words of its Java where it has said any: without the stack trace."""
     log, found = spark_log(), REASON.search(str(failure))
     if found is None and log.is_file():

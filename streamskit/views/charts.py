@@ -12,6 +12,9 @@ Points = Sequence[tuple[int, float]]
 WIDTH, HEIGHT = 760, 190
 LEFT, RIGHT, TOP, BOTTOM = 64, 110, 24, 22
 
+INK = "#1f2937"
+"""The colour of lines and words on light paper."""
+
 COLOURS = ("#2f7de1", "#d9730d", "#1a9b6c", "#b252d6", "#8a8f00")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2")
 MARKS = (

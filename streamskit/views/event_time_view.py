@@ -170,7 +170,7 @@ class EventTimeView(LiveView):
 
     def _offer_tasks(self) -> None:
         options = [(f"partition {number}", number) for number in self._arrivals.partitions]
-        if options and options != list(self._task.options):
+        if options:
             offer(self._task, options)
             self._task.layout.display = None if len(options) > 1 else "none"
 

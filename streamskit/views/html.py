@@ -12,7 +12,7 @@ from uuid import UUID
 
 from streamskit.common.svg import as_image, printable
 from streamskit.common.themes import follows_the_page, on_dark_pages
-from streamskit.views.charts import dated, decimals, shortened, spelled
+from streamskit.views.charts import INK, dated, decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "resting": "◌", "stopped": "■", "saved": "▤", "failed": "▲"}
 """A sign for each state, so that it can be recognised without colour."""
@@ -23,8 +23,8 @@ MARK, LINE = 20, 26
 LONGEST_CELL, LONGEST_WHOLE, FITS = 60, 2000, 12
 """How many characters of a value are written at most, how many are seen by pointing at it, and how many always fit."""
 
-INK, LIGHT_INK = "#1f2937", "#e5e7eb"
-"""The colour of lines and words in an image on light paper, and on dark."""
+LIGHT_INK = "#e5e7eb"
+"""The colour of lines and words in an image on dark paper."""
 
 PAPER = (
     "<style>@media (prefers-color-scheme:dark)"

@@ -16,7 +16,7 @@ from streamskit.views.timeline_parts import finished, subplots
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK = "#2563eb"
+ACTIVE = "#2563eb"
 
 NARROW = 0.02
 """The share of the picture that a bar must have for a number in it, and for an edge, which would cover a narrow one."""
@@ -122,7 +122,7 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
         for instance, role, partition in shares[["instance", "role", "partition"]].values:
             place = (partitions.index(partition), instances.index(instance))
             axes.scatter(
-                *place, s=200, marker="s", linewidths=2, edgecolors=INK, c=INK if role == "active" else "white"
+                *place, s=200, marker="s", linewidths=2, edgecolors=ACTIVE, c=ACTIVE if role == "active" else "white"
             )
         axes.set_title(title, fontsize=10)
         axes.set_xticks(range(len(partitions)), [str(partition) for partition in partitions])
@@ -130,7 +130,7 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
         axes.set(xlim=(-0.6, len(partitions) - 0.4), ylim=(len(instances) - 0.4, -0.6), xlabel="partition")
         axes.spines[["top", "right"]].set_visible(False)
     if (everything["role"] == "standby").any():
-        keys = [Patch(facecolor=colour, edgecolor=INK) for colour in (INK, "white")]
+        keys = [Patch(facecolor=colour, edgecolor=ACTIVE) for colour in (ACTIVE, "white")]
         figure.legend(keys, ["active", "standby"], frameon=False, loc="outside right upper")
     return Picture(figure, "; ".join(f"{title}: {_shared(shares)}" for title, shares in moments.items()))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamskit.api.windows import TimeWindows, Windowed
-from streamskit.views.charts import COLOURS, round_times
+from streamskit.views.charts import COLOURS, INK, round_times
 from streamskit.views.timed_records import TimedRecord
 from streamskit.views.timeline_words import clock
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
 
 Label = Callable[[Any], str]
 
-INK, FAINT, LATE = "#1f2937", "#9ca3af", "#c62828"
+FAINT, LATE = "#9ca3af", "#c62828"
 
 RULES = 100
 """How many dotted lines are drawn across a picture at most."""

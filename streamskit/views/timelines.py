@@ -7,7 +7,7 @@ import pandas as pd
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.common.durations import Duration, to_milliseconds
-from streamskit.views.charts import COLOURS
+from streamskit.views.charts import COLOURS, INK
 from streamskit.views.event_time_axis import stacked
 from streamskit.views.timed_records import (
     TimedRecord,
@@ -20,7 +20,6 @@ from streamskit.views.timed_records import (
 )
 from streamskit.views.timeline_parts import (
     FAINT,
-    INK,
     LATE,
     Label,
     axes_of_time,

@@ -50,7 +50,7 @@ def test_the_reason_of_a_failed_start_is_what_java_has_said_without_its_stack_tr
     logs: Path, failure: str, log: str, why: str
 ) -> None:
     spark_log.spark_log().write_text(log)
-    assert spark_log.reason(RuntimeError(failure)) == why
+    assert spark_log.why_not_started(RuntimeError(failure)) == why
 
 
 def test_the_last_logs_of_ended_programs_stay_and_those_of_living_ones(
