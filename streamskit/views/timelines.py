@@ -217,7 +217,12 @@ def stream_time(
         dropped: those of them that came too late.
         windows: the windows whose ends to draw, with the time up to which they are closed.
         label: returns the text beside a record, given its value; the key is shown if not given.
+
+    Raises:
+        ValueError: the windows have no fixed ends, as sessions and sliding windows.
     """
+    if windows is not None and not isinstance(windows, TimeWindows):
+        raise ValueError(f"stream_time draws the ends of TimeWindows, and {windows} has no fixed ends: leave it out.")
     came, lost = [keyed(record) for record in records], [keyed(record) for record in dropped]
     times = [record.timestamp for record in came]
     now = [max(times[: number + 1]) for number in range(len(times))]

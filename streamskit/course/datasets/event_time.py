@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterable, Iterator
+from datetime import time as time_of_day
 from typing import Any
 
 from streamskit.common.errors import StreamsError
@@ -62,6 +63,7 @@ def at(clock: str) -> int:
     """
     try:
         hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
+        time_of_day(hours, minutes, seconds)
     except ValueError:
         raise StreamsError(f"at({clock!r}) is no time of day: write hours and minutes, such as '09:05'.") from None
     return NEW_YEAR + ((hours * 60 + minutes) * 60 + seconds) * 1000

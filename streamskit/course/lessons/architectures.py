@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streamskit.course.lessons.drawing import Drawing
+from streamskit.course.lessons.drawing import Drawing, refuse_beyond
 
 COLUMN, ROW, WIDTH, HEIGHT = 150.0, 78.0, 116.0, 46.0
+ROWS_AT_MOST = 100
 
 
 class System(NamedTuple):
@@ -153,9 +154,17 @@ BOTH = Architecture(
 def same_application_many_times(instances: int, partitions: int) -> Drawing:
     """Draw the instances of one application, each with its share of a topic's partitions.
 
+    Args:
+        instances: how many, 1 to 100; those beyond the partitions are idle.
+        partitions: how many the topic has, 1 to 100.
+
+    Raises:
+        ValueError: a number is out of these ranges.
+
     >>> same_application_many_times(3, 2).alt.endswith("Instance 3 is idle.")
     True
     """
+    refuse_beyond(1, ROWS_AT_MOST, instances=instances, partitions=partitions)
     shares = [list(range(partitions))[number::instances] for number in range(instances)]
     said = [
         f"Instance {number + 1} reads {'partition' if len(share) == 1 else 'partitions'} {', '.join(map(str, share))}."

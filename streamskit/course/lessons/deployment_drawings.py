@@ -1,6 +1,6 @@
 """Drawings of a whole application: its brokers, driver, executors and instances, and the parts of a service."""
 
-from streamskit.course.lessons.drawing import Drawing
+from streamskit.course.lessons.drawing import Drawing, refuse_beyond
 
 BOXES_AT_MOST = 5
 ROW, LEFT, RIGHT = 172, 20, 740
@@ -20,10 +20,8 @@ def where_it_runs(brokers: int, executors: int, instances: int = 0) -> Drawing:
     >>> where_it_runs(brokers=3, executors=2, instances=1).alt.split(". ")[0]
     '3 brokers keep the topics'
     """
-    counts = {"brokers": (brokers, 1), "executors": (executors, 1), "instances": (instances, 0)}
-    for name, (count, least) in counts.items():
-        if not least <= count <= BOXES_AT_MOST:
-            raise ValueError(f"{name}={count}: this drawing has room for {least} to {BOXES_AT_MOST} of them.")
+    refuse_beyond(1, BOXES_AT_MOST, brokers=brokers, executors=executors)
+    refuse_beyond(0, BOXES_AT_MOST, instances=instances)
     alt = (
         f"{_many(brokers, 'broker keeps', 'brokers keep')} the topics. One driver plans each micro-batch and notes "
         f"what is done in the checkpoint. {_many(executors, 'executor runs', 'executors run')} the tasks, each with "

@@ -60,6 +60,21 @@ def key_look(key: Any, keys: Iterable[Any]) -> str:
     return KEY_LOOKS[known.index(key) % len(KEY_LOOKS)] if key in known else "plain"
 
 
+def refuse_beyond(least: int, most: int, **counts: int) -> None:
+    """Refuse numbers of things that a drawing has no room for.
+
+    Raises:
+        ValueError: one is not a whole number in this range.
+
+    >>> refuse_beyond(1, 5, brokers=6)
+    Traceback (most recent call last):
+    ValueError: brokers=6: this drawing has room for 1 to 5 of them.
+    """
+    for name, count in counts.items():
+        if not isinstance(count, int) or not least <= count <= most:
+            raise ValueError(f"{name}={count!r}: this drawing has room for {least} to {most} of them.")
+
+
 class Drawing:
     """A picture to which boxes, logs, stores, arrows and words are added one after the other.
 

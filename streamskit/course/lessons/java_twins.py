@@ -40,6 +40,7 @@ def java_twin(name: str, topology: Topology) -> Folded:
 
     Raises:
         StreamsKitError: there is no Java program of that name.
+        TypeError: it is no topology.
 
     >>> java_twin("red-widgets", topology)  # doctest: +SKIP
     [In Java: the same topology]
@@ -48,6 +49,11 @@ def java_twin(name: str, topology: Topology) -> Folded:
     if name not in recorded:
         raise StreamsKitError(f"There is no Java program '{name}'. There are: {', '.join(sorted(recorded))}.")
     source = (TWINS / f"{name}.java").read_text(encoding="utf-8")
+    if not isinstance(topology, Topology):
+        raise TypeError(
+            f"java_twin compares with a topology, and this is a {type(topology).__name__}: write "
+            f'java_twin("{name}", builder.build()).'
+        )
     java, here = recorded[name]["describe"].splitlines(), topology.describe().splitlines()
     if java == here:
         return _folded(SAME, AGREES, source)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from streamskit.course.lessons.drawing import Drawing
+from streamskit.course.lessons.drawing import Drawing, refuse_beyond
 
 STATIONS = (
     ("read", "deserialization_handler", "bytes it cannot read"),
@@ -15,6 +15,9 @@ STATIONS = (
     ("write", "production_handler", "the record is refused"),
 )
 """Where a record can fail on its way: the station, the handler that is called, and an example."""
+
+BOXES_AT_MOST = 32
+"""As many tasks or threads can be read beside each other."""
 
 
 def error_handlers(counts: Mapping[str, int] | None = None, topics: tuple[str, str] = ("bills", "shares")) -> Drawing:
@@ -79,13 +82,17 @@ def tasks_on_threads(sub_topologies: Sequence[SubTopology], threads: int) -> Dra
     """Draw partitions, the task of each, and the threads that share the tasks, dealt out in turn.
 
     Args:
-        sub_topologies: in the order of their numbers.
-        threads: how many there are; those beyond the tasks are idle.
+        sub_topologies: in the order of their numbers; they have 1 to 32 tasks together.
+        threads: how many there are, 1 to 32; those beyond the tasks are idle.
+
+    Raises:
+        ValueError: a number is out of these ranges.
 
     >>> tasks_on_threads([SubTopology("orders", 2)], 3).alt.endswith("Thread 3 is idle.")
     True
     """
     tasks = [(number, part) for number, each in enumerate(sub_topologies) for part in range(each.partitions)]
+    refuse_beyond(1, BOXES_AT_MOST, tasks=len(tasks), threads=threads)
     rooms = {name: tasks[thread::threads] for thread in range(threads) for name in (f"Thread {thread + 1}",)}
     said = [
         f"{name} has the tasks {', '.join(f'{sub}_{part}' for sub, part in shared)}." if shared else f"{name} is idle."

@@ -58,7 +58,7 @@ class Question:
         if not self.choices:
             if self.wants_number and not _is_number(guess):
                 raise StreamsKitError(f"{guess!r} is not a number, and this question asks for one, such as 1.")
-            count, read = self.numbers_wanted, _read(guess)
+            count, read = self.numbers_wanted, _read(_plain(guess))
             if count and not (isinstance(read, list | tuple) and len(read) == count):
                 example = tuple(range(1, count + 1))
                 raise StreamsKitError(
@@ -88,9 +88,12 @@ class Question:
 def same(one: Any, other: Any) -> bool:
     """Say whether a guess is right: equal values; text may differ in case, outer blanks and quotes, or hold numbers.
 
+    A guess may also be a value or a list of NumPy's, or a Series, as a learner computes it.
+
     >>> same(" Oslo", "'oslo'"), same(2, 2.0), same("4,000", 4000), same(True, 1), same("1, 2", (1, 2))
     (True, True, True, False, True)
     """
+    one, other = _plain(one), _plain(other)
     if isinstance(one, str) or isinstance(other, str):
         if _bare(one) == _bare(other):
             return True
@@ -98,7 +101,12 @@ def same(one: Any, other: Any) -> bool:
         return len(texts) == 1 and not isinstance(_read(texts[0]), str) and same(*map(_read, (one, other)))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    try:
+        return bool(one == other)
+    except ValueError:  # a data frame, which is no guess, says of each of its cells whether it is equal
+        return False
 
 
 @cache
@@ -172,6 +180,11 @@ def _read(guess: Any) -> Any:
     with suppress(ValueError):
         return [float(part) for part in guess.strip().strip("()[]").split(",")]
     return guess
+
+
+def _plain(guess: Any) -> Any:
+    """Return Python's own value of one of NumPy's or pandas', which have `tolist`; anything else as it is."""
+    return guess.tolist() if hasattr(guess, "tolist") else guess
 
 
 def _bare(word: Any) -> str:

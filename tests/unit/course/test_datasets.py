@@ -81,6 +81,8 @@ class Nowhere:
         (lambda: weather(last="8 March"), r"weather\(last='8 March'\)"),
         (lambda: flights_table("flight"), r"no such table. Choose one of flights, weather"),
         (lambda: at("9"), r"at\('9'\) is no time of day.*'09:05'"),
+        (lambda: at("25:00"), r"at\('25:00'\) is no time of day.*'09:05'"),
+        (lambda: at("09:75"), r"at\('09:75'\) is no time of day"),
         (lambda: Feed(Nowhere(), "t", [], per_second="20"), r"per_second='20' cannot be sent"),  # type: ignore[arg-type]
         (lambda: Feed(Nowhere(), "t", [], broken=()), r"a list of one or more values in bytes"),
         (lambda: Feed(Nowhere(), "t", [], stop_at="all"), r"stop_at='all'"),  # type: ignore[arg-type]

@@ -76,6 +76,11 @@ def test_a_topology_that_ends_earlier_parts_from_java_at_its_end() -> None:
     assert java_twin("balances", shorter.build()).title == OTHER
 
 
+def test_a_builder_in_the_place_of_a_topology_is_refused_with_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r'a StreamsBuilder: write java_twin\("balances", builder\.build\(\)\)\.'):
+        java_twin("balances", balances())  # type: ignore[arg-type]
+
+
 def test_a_name_without_a_program_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(StreamsKitError, match=r"There is no Java program 'balance'\. There are: balances, "):
         java_twin("balance", balances().build())

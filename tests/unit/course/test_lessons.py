@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from streamskit.common.errors import StreamsKitError
@@ -344,6 +346,28 @@ def test_a_number_is_right_however_it_is_written(guess: str, result: Any) -> Non
 )
 def test_another_number_is_wrong(guess: str, result: Any) -> None:
     assert not same(guess, result)
+
+
+@pytest.mark.parametrize("guess", [np.int64(12), np.array(12), pd.Series([12]).sum()])
+def test_a_number_that_was_computed_with_pandas_is_a_guess(guess: Any) -> None:
+    assert same(guess, 12)
+    assert not same(guess, "12 and 5")
+    assert not same([1, 2], guess)
+
+
+@pytest.mark.parametrize("guess", [np.array([2, 12]), pd.Series([2, 12])])
+def test_several_numbers_that_were_computed_with_pandas_are_a_guess(guess: Any) -> None:
+    both = Question("both", "demo", "Count and sum?", "!", {}, {"(3, 21)": "Both count."})
+    assert same(both.value_of(guess), (2, 12))
+    assert not same(guess, (2, 13))
+    assert not same(guess, 2)
+
+
+def test_a_data_frame_is_a_wrong_guess_and_no_error() -> None:
+    predict("door", pd.DataFrame({"door": ["left"]}))
+    predict("seats", pd.DataFrame({"seats": [4]}))
+    assert reveal("seats", 4).says() == "The answer: 4. One for each guest."
+    assert not same(pd.DataFrame({"seats": [4]}), 4)
 
 
 def test_a_typical_wrong_number_is_answered_however_it_is_written() -> None:

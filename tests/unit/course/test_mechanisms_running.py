@@ -1,5 +1,6 @@
 """The drawings of lessons 12 to 16, and of why Kafka Streams: their words say what they show, and they are SVG."""
 
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
@@ -88,6 +89,22 @@ def test_every_system_of_an_architecture_is_drawn_and_connected(architecture: ob
 
 def test_instances_beyond_the_partitions_are_idle() -> None:
     assert same_application_many_times(3, 2).alt.endswith("Instance 3 is idle.")
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda: same_application_many_times(0, 4), "instances=0: this drawing has room for 1 to 100 of them"),
+        (lambda: same_application_many_times(2, 0), "partitions=0: this drawing has room for 1 to 100 of them"),
+        (lambda: same_application_many_times("3", 4), "instances='3'"),  # type: ignore[arg-type]
+        (lambda: tasks_on_threads(ORDERS, 0), "threads=0: this drawing has room for 1 to 32 of them"),
+        (lambda: tasks_on_threads(ORDERS, 33), "threads=33: this drawing has room for 1 to 32 of them"),
+        (lambda: tasks_on_threads([SubTopology("orders", 0)], 2), "tasks=0: this drawing has room for 1 to 32 of them"),
+    ],
+)
+def test_a_number_of_which_nothing_can_be_drawn_is_named(draw: Callable[[], Drawing], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        draw()
 
 
 def test_the_processes_of_an_application_are_drawn_as_many_as_there_are() -> None:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
+from streamskit.api.windows import JoinWindows, SessionWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
 from streamskit.testing import TestRecord
 from streamskit.views.event_time_axis import stacked
@@ -212,6 +212,12 @@ def test_the_window_of_a_join_is_drawn_above_each_left_record() -> None:
 
 
 # ---- stream time and tables ------------------------------------------------------------------------------------------
+
+
+def test_stream_time_refuses_windows_without_fixed_ends() -> None:
+    sessions = SessionWindows.of_inactivity_gap_with_no_grace(10)
+    with pytest.raises(ValueError, match=r"SessionWindows\(.*\) has no fixed ends: leave it out"):
+        stream_time([("k", 1, 10)], windows=sessions)  # type: ignore[arg-type]
 
 
 def test_stream_time_never_goes_back() -> None:
