@@ -153,7 +153,7 @@ class EmbeddedBroker(Broker):
         if "," in str(self.data_dir):
             raise BrokerError(
                 f"The data folder {str(self.data_dir)!r} has a comma in its path, at which Kafka would cut it in two. "
-                "Choose a data_dir without one."
+                "Choose a data_dir without one. The broker of a project has its data in its folder: move that."
             )
         lock = read_lock(self._lock_file)
         if lock and lock.process():

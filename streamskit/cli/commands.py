@@ -66,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StreamsKitError as failure:
         print(failure, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
     return code
 
 

@@ -155,6 +155,9 @@ def _broker() -> tuple[Status, str, str]:
         do = "Start it, or unset the variable for a broker of the project's own."
         return "problem", f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, and no broker answers there.", do
     lock = project_dir() / ".streamskit" / "broker.json"
+    if "," in str(lock):
+        says = f"{project_dir()} has a comma in its path, at which Kafka would cut the broker's folder in two."
+        return "problem", says, "Move the project to a folder without one."
     check_own(lock.parent, lock)
     if not lock.is_file():
         return "ok", "No broker runs yet; the first notebook starts one.", ""

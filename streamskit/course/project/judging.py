@@ -77,8 +77,12 @@ def load(folder: Path) -> Project:
         ProjectError: one of them is missing; the sentence says which.
     """
     try:
-        package = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["streamskit"]["package"]
-    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        package = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["tool"]["streamskit"]["package"]
+    except ValueError as error:
+        raise ProjectError(
+            f"{folder / 'pyproject.toml'} cannot be read: {error}. Correct that, then check again."
+        ) from error
+    except (OSError, KeyError, TypeError) as error:
         raise ProjectError(
             f"{folder} is not a project: its pyproject.toml has to name the package below [tool.streamskit]. "
             "`python -m streamskit new my-app` begins one."
@@ -116,6 +120,9 @@ def _examined(name: str, check: Callable[[Project], Verdict], project: Project) 
         if check in NEED_SAMPLES and not project.records:
             return Check(name, "problem", "There are no samples to try it with.", "Write RECORDS in samples.py.")
         return Check(name, *check(project))
+    except subprocess.TimeoutExpired:
+        do = "Let no test wait without an end, even if no record arrives. On a slow machine, try again when it is idle."
+        return Check(name, "problem", f"The tests did not end within {TESTS_SECONDS // 60} minutes.", do)
     except StreamsKitError as error:
         return Check(
             name, "problem", str(error), "The sentence says where; the other checks may fail for the same reason."

@@ -42,7 +42,9 @@ def test_the_port_of_last_time_is_read_from_a_file_without_escapes_too(tmp_path:
 
 
 def test_a_folder_with_a_comma_in_its_path_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BrokerError, match=r"one, two' has a comma in its path, .* Choose a data_dir without one\."):
+    with pytest.raises(
+        BrokerError, match=r"one, two' has a comma in its path, .* Choose a data_dir without one\. The broker of a"
+    ):
         EmbeddedBroker(tmp_path / "one, two").start()
     assert not (tmp_path / "one, two").exists()
 

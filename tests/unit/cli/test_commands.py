@@ -100,6 +100,17 @@ def test_what_cannot_be_done_is_a_sentence_and_no_stack_trace(
     assert capsys.readouterr().err == "The broker is away.\n"
 
 
+def test_ctrl_c_ends_a_command_without_a_stack_trace(
+    command: types.ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wait(arguments: Sequence[str]) -> int:
+        raise KeyboardInterrupt
+
+    command.main = wait  # type: ignore[attr-defined]
+    assert main(["labs"]) == 130
+    assert capsys.readouterr().err == "\nInterrupted.\n"
+
+
 @pytest.mark.parametrize("name", ["broker", "serve", "class-sharing", "doctor"])
 def test_a_command_has_a_help_of_its_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:

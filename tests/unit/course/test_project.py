@@ -113,6 +113,20 @@ def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
         judging.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'[tool.streamskit]\npackage = "page_visits', r"cannot be read: Unterminated string .* Correct that"),
+        (b'# Gr\xfc\xdfe\n[tool.streamskit]\npackage = "page_visits"\n', "cannot be read: 'utf-8' codec"),
+        (b"[tool]\nstreamskit = 3\n", r"has to name the package below \[tool.streamskit\]"),
+    ],
+)
+def test_a_pyproject_with_a_mistake_is_said_to_have_one(text: bytes, said: str, project: Path) -> None:
+    (project / "pyproject.toml").write_bytes(text)
+    with pytest.raises(ProjectError, match=said):
+        judging.load(project)
+
+
 def test_a_package_that_lacks_what_the_checks_need_is_refused(project: Path) -> None:
     (project / "page_visits").rename(project / "another_package")
     with pytest.raises(ProjectError, match=r"has to offer build\(\) in topology.py"):
@@ -174,6 +188,14 @@ def test_too_few_tests_are_a_problem(project: Path) -> None:
     tests = project / "tests" / "test_topology.py"
     tests.write_text("def test_one():\n    pass\n")
     assert judged("Tests", project).says == "There are 1 tests."
+
+
+def test_tests_that_do_not_end_are_a_problem(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "TESTS_SECONDS", 1)
+    (project / "tests" / "test_topology.py").write_text("import time\n\n\ndef test_one():\n    time.sleep(60)\n")
+    check = judged("Tests", project)
+    assert (check.status, check.says) == ("problem", "The tests did not end within 0 minutes.")
+    assert check.do.startswith("Let no test wait without an end, even if no record arrives.")
 
 
 def test_tests_that_cannot_fail_are_a_problem(project: Path) -> None:

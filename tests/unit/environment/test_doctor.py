@@ -138,6 +138,16 @@ def test_no_broker_is_no_fault() -> None:
     assert check("Broker").status == "ok"
 
 
+def test_a_project_with_a_comma_in_its_path_is_told_that_its_broker_cannot_start_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_PROJECT", str(tmp_path / "one, two"))
+    monkeypatch.delenv("STREAMSKIT_BOOTSTRAP_SERVERS", raising=False)
+    found = check("Broker")
+    assert (found.status, found.do) == ("problem", "Move the project to a folder without one.")
+    assert found.says.startswith(f"{tmp_path / 'one, two'} has a comma in its path")
+
+
 def test_a_running_broker_is_named_with_its_address(empty_project: Path, server: int) -> None:
     write_lock(empty_project, os.getpid(), process_start(os.getpid()), server)
     assert check("Broker") == Check("Broker", "ok", f"It runs at 127.0.0.1:{server} (process {os.getpid()}).")
