@@ -322,7 +322,7 @@ class Handlers:
                     f"{name}_handler is {handler!r}; give LogAndContinue(), LogAndFail(), or a function of context, "
                     "record and exception that returns Response.resume() or Response.fail()."
                 )
-        return cls(**chosen, max_request_size=max_request_size)
+        return cls(**{name: as_function(each) for name, each in chosen.items()}, max_request_size=max_request_size)
 
     @property
     def every(self) -> tuple[Handler, Handler, Handler]:
@@ -364,6 +364,17 @@ class Handlers:
     def that_continue(self) -> list[Handler]:
         """The handlers that do not always fail."""
         return [handler for handler in self.every if not fails(handler)]
+
+
+def as_function(handler: Handler) -> Handler:
+    """Return a handler; one whose class extends `LogAndContinue` or `LogAndFail` and decides otherwise as a function.
+
+    What the two do is compiled, without a call for each record; what a subclass does is not known.
+    """
+    for kind in (LogAndContinue, LogAndFail):
+        if isinstance(handler, kind) and type(handler).__call__ is not kind.__call__:
+            return handler.__call__
+    return handler
 
 
 def fails(handler: Handler) -> bool:

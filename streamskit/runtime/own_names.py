@@ -9,7 +9,14 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.api.error_handlers import ErrorHandlerContext, Handler, LogAndContinue, LogAndFail, Response
+from streamskit.api.error_handlers import (
+    ErrorHandlerContext,
+    Handler,
+    LogAndContinue,
+    LogAndFail,
+    Response,
+    as_function,
+)
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.names import own_name, own_prefix
 from streamskit.topology import Topology
@@ -62,7 +69,10 @@ def _own_choice(choose: Callable[..., Column]) -> Callable[..., Column]:
 
 
 def _own_handler(handler: Handler | None) -> Handler | None:
-    if handler is None or isinstance(handler, LogAndFail | OwnLetters):
+    if handler is None:
+        return None
+    handler = as_function(handler)
+    if isinstance(handler, LogAndFail | OwnLetters):
         return handler
     if isinstance(handler, LogAndContinue):
         topic = handler.dead_letter_topic

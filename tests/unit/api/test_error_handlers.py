@@ -15,6 +15,7 @@ from streamskit.api.error_handlers import (
     RawRecord,
     StepError,
     ask,
+    asks,
     dead_letter,
     fails,
     fitting,
@@ -38,6 +39,26 @@ def test_a_handler_that_was_not_given_fails() -> None:
 def test_what_is_no_handler_is_refused_with_a_sentence(handler: Any) -> None:
     with pytest.raises(TopologyError, match=r"^production_handler is .*; give LogAndContinue\(\), LogAndFail"):
         Handlers.of(None, None, handler)
+
+
+class Choosing(LogAndContinue):
+    """A handler of a user's own, made as one makes it in Java."""
+
+    def __call__(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+        return Response.fail() if isinstance(exception, KeyError) else super().__call__(context, record, exception)
+
+
+class Telling(LogAndContinue):
+    """A handler that goes on as the one that it extends."""
+
+
+def test_a_handler_that_extends_one_and_decides_by_itself_is_asked() -> None:
+    handlers = Handlers.of(Choosing("letters"), Telling("more-letters"), None)
+    assert [asks(handler) for handler in handlers.every] == [True, False, False]
+    assert ask(handlers.deserialization, CONTEXT, RECORD, KeyError("no")).fails
+    (letter,) = ask(handlers.deserialization, CONTEXT, RECORD, ValueError("no")).dead_letters
+    assert letter.topic == "letters"
+    assert handlers.dead_letter_topics == ["more-letters"]
 
 
 def test_to_fail_is_what_log_and_fail_decides() -> None:
