@@ -41,7 +41,8 @@ class CheckpointCopies(Periodic):
         self._application_id, self._folder, self._about = application_id, folder, about
         self._copiers: list[tuple[Plan, Any]] = []
         self._copied: dict[str, Positions] = {}
-        self._is_impossible = False
+        self._impossible: set[str] = set()
+        """The queries whose last copy has failed, by name."""
 
     def copy(self, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
         """Begin, in a thread of its own.
@@ -58,14 +59,14 @@ class CheckpointCopies(Periodic):
 
     def copied(self, plan: Plan) -> Positions | None:
         """Return the offsets up to which a query had read when its copy was made; None if no copy can be kept."""
-        return None if self._is_impossible else self._copied.get(plan.name, {})
+        return None if plan.name in self._impossible else self._copied.get(plan.name, {})
 
     def turn(self) -> None:
         """Copy what the queries have done until now."""
         for plan, copier in self._copiers:
             try:
                 self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
-                self._is_impossible = False
+                self._impossible.discard(plan.name)
             except Py4JJavaError as failure:  # the broker may be away: the next turn tries again
                 self._warn(failure, plan)
             except LOST:
@@ -81,10 +82,10 @@ class CheckpointCopies(Periodic):
                 logger.debug("A copier did not close.", exc_info=True)
 
     def _warn(self, failure: Py4JJavaError, plan: Plan) -> None:
-        if not self._is_impossible:
+        if not self._impossible:
             said = failure.java_exception.toString()
             logger.warning(
                 "'%s' could not copy its checkpoints to its topics, and tries again. Should its folder be lost "
                 "meanwhile, it cannot be rebuilt. %s", self._application_id, denied(said, plan) or said,
             )  # fmt: skip
-        self._is_impossible = True
+        self._impossible.add(plan.name)
