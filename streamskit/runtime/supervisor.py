@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import spell
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.spark_java import LOST, has_ended, is_stopped, why_lost
 from streamskit.kafka.topics import TopicIdentity
 from streamskit.planning.plan import Plan
@@ -321,7 +321,8 @@ class Supervisor:
         if isinstance(failure, PlannedEndError):
             logger.info("'%s': sub-topology %s %s", self._application_id, query.plan.name, failure)
             return not self._stopping.is_set()
-        if BROKER_AWAY.search(str(failure)) and self.broker.was_away():
+        is_brokers = isinstance(failure, BrokerError) or BROKER_AWAY.search(str(failure)) is not None
+        if is_brokers and self.broker.was_away():
             self._hold(
                 query,
                 "waited for the broker as long as Kafka's clients do, and runs again from its last whole micro-batch "
@@ -342,6 +343,8 @@ class Supervisor:
                 return not self._stopping.is_set()
             query.heed_time(failure)
             query.last_failure = explain(failure, query.plan, query.checkpoint)
+        except BrokerError as silence:  # whether records were lost can be said when it is back
+            return self._is_to_run_again(query, silence)
         except StreamsError as refusal:
             query.last_failure = refusal
         if not self._asked(query.last_failure):

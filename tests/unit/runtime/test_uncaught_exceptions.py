@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import Serdes, StreamsBuilder
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
 from streamskit.runtime import MaxFailures, State, UncaughtExceptionResponse
@@ -152,7 +152,8 @@ class Application:
         self.supervisor = Supervisor(
             "shop", self.states, "somewhere:9092", 400, self.why.append, losses, self.told.append
         )
-        self._plan = plan_
+        self._plan, self.silent = plan_, 0
+        """How many starts of a query find that no broker answers."""
 
     def start(self, handler: Callable[[StreamsError], Any] | None = None) -> None:
         if handler is not None:
@@ -164,6 +165,9 @@ class Application:
         self.moves.clear()
 
     def _start_query(self, producers: str, goes_on: bool) -> StreamingQuery:
+        if self.silent:
+            self.silent -= 1
+            raise BrokerError("No Kafka broker answers at somewhere:9092.")
         self.started.append(FakeQuery())
         return self.started[-1]  # type: ignore[return-value]
 
@@ -380,6 +384,40 @@ def test_a_query_that_fails_while_the_broker_is_away_waits_for_it_and_no_handler
     application.answers.set()
     assert until(lambda: len(application.started) == 2 and application.moves == ["REBALANCING", "RUNNING"])
     assert not asked
+
+
+@pytest.mark.spark
+def test_a_query_that_finds_no_broker_when_it_begins_again_waits_for_it_and_no_handler_is_asked(
+    application: Application,
+) -> None:
+    asked: list[StreamsError] = []
+    application.start(asked.append)
+    application.answers.clear()
+    assert until(lambda: application.states.state is State.REBALANCING)
+    application.silent = 2
+    application.started[0].fail("Timed out waiting for a node assignment. Call: listNodes")
+    application.answers.set()
+    assert until(lambda: len(application.started) == 2 and application.states.state is State.RUNNING)
+    assert (application.silent, asked) == (0, [])
+
+
+@pytest.mark.spark
+def test_a_query_that_misses_records_while_the_broker_is_away_asks_for_them_again_when_it_is_back(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[StreamsError] = []
+    monkeypatch.setattr(application.supervisor._losses, "is_behind", lambda *given: raises_broker_error())
+    application.start(asked.append)
+    application.answers.clear()
+    assert until(lambda: application.states.state is State.REBALANCING)
+    application.started[0].fail("[KAFKA_DATA_LOSS] Some data may have been lost.")
+    application.answers.set()
+    assert until(lambda: len(application.started) == 2 and application.states.state is State.RUNNING)
+    assert asked == []
+
+
+def raises_broker_error() -> bool:
+    raise BrokerError("No Kafka broker answers at somewhere:9092.")
 
 
 @pytest.mark.spark
