@@ -192,7 +192,7 @@ class Application:
         self._purging = Purging(servers, self._read_by_itself, self.topics.windowed)
         self.lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self.supervisor.fail)
-        self._checks = StartupChecks(folder, self.topics, self.brokers, self.losses)
+        self._checks = StartupChecks(config, self.topics, self.brokers, self.losses)
         self.checkpoint_copies = CheckpointCopies(application_id, folder, lambda plan_: self._checks.about(plan_))
         self._topic_watch = TopicWatch(servers, self._look_at_topics)
         self._watchdog = Watchdog(self._parts, self._part_died)
@@ -414,7 +414,7 @@ class Application:
             return
         self.plans = plans
         self.topics = replace(self.topics, plans=self.plans)
-        self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
+        self._checks = StartupChecks(self.config, self.topics, self.brokers, self.losses)
 
     def _matched(self, plans: list[Plan]) -> list[Plan]:
         return matched(plans, self.brokers, self.topics, self.topology)

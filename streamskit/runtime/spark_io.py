@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -292,14 +292,10 @@ def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | N
         BrokerError: no broker answers.
     """
     now, times = int(time.time() * 1000), dict[str, int]()
-    for each in plan.inputs:
-        source = each.node
-        if not isinstance(source, Source) or source.internal or each.is_broadcast or each.is_handover:
+    for source, topics, reset in reset_policies(config, plan):
+        if new is not None and (source.pattern or {*new}.isdisjoint(topics)):
             continue
-        if new is not None and (source.pattern or {*new}.isdisjoint(each.topics)):
-            continue
-        reset = source.auto_offset_reset or AutoOffsetReset.of(config.auto_offset_reset)
-        asked = [topic for topic in each.topics if new is None or topic in new]
+        asked = [topic for topic in topics if new is None or topic in new]
         if reset.kind == "none":
             before = "Did it have another application_id or state_dir before? " if new is None else ""
             raise StreamsError(
@@ -310,6 +306,14 @@ def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | N
         if reset.kind != "earliest":
             times |= dict.fromkeys(asked, max(0, now - reset.milliseconds) if reset.milliseconds else END_OF_TIME)
     return first_from(config.connection, times) if times else {}
+
+
+def reset_policies(config: StreamsConfig, plan: Plan) -> Iterator[tuple[Source, Sequence[str], AutoOffsetReset]]:
+    """Yield the sources of a query that have a policy of where to begin, each with its topics."""
+    for each in plan.inputs:
+        source = each.node
+        if isinstance(source, Source) and not (source.internal or each.is_broadcast or each.is_handover):
+            yield source, each.topics, source.auto_offset_reset or AutoOffsetReset.of(config.auto_offset_reset)
 
 
 def _largest_request(plan: Plan) -> int:

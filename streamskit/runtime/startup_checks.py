@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_processes import is_on_this_machine
@@ -16,6 +16,7 @@ from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
 from streamskit.runtime.recovery.fingerprint import Fingerprint, QueryPrint
 from streamskit.runtime.recovery.rebuilding import about, finish
+from streamskit.runtime.spark_io import reset_policies
 from streamskit.runtime.topics import ApplicationTopics
 
 logger = logging.getLogger("streamskit")
@@ -23,19 +24,28 @@ logger = logging.getLogger("streamskit")
 Rebuild = Callable[[Mapping[str, TopicExtent]], str]
 """Rebuilds an application's folder from the topics that exist; returns why it cannot, or ""."""
 
+WAYS_OUT = (
+    "Start it with the folder it had (state_dir=...); or begin anew: with auto_offset_reset='earliest' it makes its "
+    "results again from the records that are there, and after clean_up() it goes on without the earlier ones."
+)
+"""What to do where a program that does not read its topics from the beginning has lost its folder."""
+
 
 class StartupChecks:
     """What happens between `start()` and the first query.
 
     Args:
-        folder: the application's folder.
+        config: how the application is to run.
         topics: the application's topics.
         brokers: where they are.
         losses: decides what to do about lost records.
     """
 
-    def __init__(self, folder: Path, topics: ApplicationTopics, brokers: ExternalBroker, losses: DataLoss) -> None:
-        self._folder, self._topics, self._brokers, self._losses = folder, topics, brokers, losses
+    def __init__(
+        self, config: StreamsConfig, topics: ApplicationTopics, brokers: ExternalBroker, losses: DataLoss
+    ) -> None:
+        self._config, self._folder = config, config.folder
+        self._topics, self._brokers, self._losses = topics, brokers, losses
         self._application_id, self._plans = topics.application_id, topics.plans
         self._last_start, self._ids = Fingerprint(), dict[str, str]()
         self._prints: dict[str, QueryPrint] = {}
@@ -201,10 +211,14 @@ class StartupChecks:
                 self.compare(self._partitions)
                 return
             message += f" {trouble}"
+        later = self._begun_later
+        if later and not in_first_batch:  # such a batch is like none: its position was noted nowhere
+            raise StreamsError(f"{message} Its state cannot be made again: {later[0]} {WAYS_OUT}")
         self._check_can_begin_anew(message, left, now)
+        where = "where auto_offset_reset says" if later else "their first records"
         logger.warning(
-            "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
-            "Its earlier results in other topics stay there, and are written once more.", message
+            "%s It begins anew: its internal topics are emptied, and all its topics are read from %s. "
+            "Its earlier results in other topics stay there, and are written once more.", message, where
         )  # fmt: skip
         forget()
 
@@ -243,6 +257,16 @@ class StartupChecks:
                         f"'{self._application_id}' ran last: the store would have only what changes from now on. Call "
                         "clean_up() to begin anew; the next start reads the topics from their first records."
                     )
+
+    @property
+    def _begun_later(self) -> list[str]:
+        """For each source that does not begin with its topics' first records, a part of a sentence that says so."""
+        found = (each for plan in self._plans for each in reset_policies(self._config, plan))
+        return [
+            f"{source.name} ({source.call_site}) has auto_offset_reset='{reset}', and would leave out records of "
+            f"{', '.join(topics)} that it has read before."
+            for source, topics, reset in found if reset.kind != "earliest"
+        ]  # fmt: skip
 
     @property
     def _has_begun(self) -> bool:

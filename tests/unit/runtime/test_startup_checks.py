@@ -2,12 +2,14 @@
 
 import logging
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamskit import Serdes, StreamsBuilder, StreamsError
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.kafka.topics import Topic, TopicExtent
 from streamskit.planning.options import QueryOptions
@@ -22,9 +24,14 @@ SASL = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.c
 ELSEWHERE = "spark://spark.example.org:7077"
 
 
+def config(folder: Path, **settings: Any) -> StreamsConfig:
+    """Return a config of an application with this folder."""
+    return StreamsConfig(folder.name, "b:9", state_dir=folder.parent, **settings)
+
+
 def said(caplog: pytest.LogCaptureFixture, folder: Path, settings: Any, master: str) -> str:
     checks = StartupChecks(
-        folder, ApplicationTopics("app", []), ExternalBroker("b:9", settings), DataLoss("app", folder, "stop")
+        config(folder), ApplicationTopics("app", []), ExternalBroker("b:9", settings), DataLoss("app", folder, "stop")
     )
     with caplog.at_level(logging.WARNING, "streamskit"):
         checks.warn_of_files(master)
@@ -57,7 +64,9 @@ def test_nothing_is_said_of_a_users_own_file(tmp_path: Path, caplog: pytest.LogC
 # Sub-topologies that ran as other queries.
 
 
-def checks(folder: Path, more: bool = False, cache: bool = True, real_time: bool = False) -> StartupChecks:
+def checks(
+    folder: Path, more: bool = False, cache: bool = True, real_time: bool = False, **settings: Any
+) -> StartupChecks:
     """Return the checks of a program with a count of Spark's own, which is a query alone, and perhaps one more sink."""
     builder = StreamsBuilder()
     numbers = builder.stream("in", value=Serdes.long())
@@ -66,7 +75,7 @@ def checks(folder: Path, more: bool = False, cache: bool = True, real_time: bool
         numbers.to("out")
     plans = plan(builder.build(), "app", QueryOptions(cache, 1000 * cache, real_time=real_time))
     topics = ApplicationTopics("app", plans)
-    return StartupChecks(folder, topics, ExternalBroker("b:9"), DataLoss("app", folder, "stop"))
+    return StartupChecks(config(folder, **settings), topics, ExternalBroker("b:9"), DataLoss("app", folder, "stop"))
 
 
 def run_once(folder: Path, **program: Any) -> list[str]:
@@ -177,3 +186,38 @@ def test_a_first_batch_begins_again_if_what_is_gone_was_gone_before_it(
     else:
         start()
     assert forgotten == [True][deleted_since:]
+
+
+# An application whose folder is gone, and the copies of its checkpoints, too.
+
+
+@pytest.mark.parametrize("reset", ["earliest", "latest", "none", "by_duration:PT60S"])
+def test_only_a_program_that_reads_its_topics_from_the_beginning_begins_anew_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reset: str
+) -> None:
+    held = {topic: TopicExtent("id", {0: 0}, {0: 20}) for topic in ("in", "app-counts-changelog")}
+    monkeypatch.setattr("streamskit.runtime.startup_checks.extents", lambda servers, names: held)
+    monkeypatch.setattr(ExternalBroker, "describe_topic", lambda self, name: Topic(name, 1, {}))
+    forgotten = list[bool]()
+    now = checks(tmp_path, auto_offset_reset=reset)
+    now.compare(defaultdict(lambda: 1))
+    prepare = partial(now.prepare, lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents: "")
+    if reset == "earliest":
+        prepare()
+    else:
+        with pytest.raises(StreamsError, match=f"has auto_offset_reset='{reset}', and would leave out records of in"):
+            prepare()
+    assert forgotten == [True] * (reset == "earliest")
+
+
+def test_a_first_batch_of_a_program_that_begins_behind_what_is_there_begins_where_its_policy_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = {"in": TopicExtent("id", {0: 0}, {0: 20})}
+    monkeypatch.setattr("streamskit.runtime.startup_checks.extents", lambda servers, names: held)
+    monkeypatch.setattr(ExternalBroker, "describe_topic", lambda self, name: Topic(name, 1, {}))
+    Checkpoint(tmp_path / "0").begin_run(in_real_time=True)
+    now = checks(tmp_path, auto_offset_reset="latest")
+    now.compare(defaultdict(lambda: 1))
+    now.prepare(lambda: {"in": 1}, lambda: None, lambda extents: "")
+    assert "all its topics are read from where auto_offset_reset says" in caplog.text
