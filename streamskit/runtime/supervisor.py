@@ -397,7 +397,7 @@ class Supervisor:
                 return False
             answer, told = ask(self.handler, failure)
         if answer is UncaughtExceptionResponse.REPLACE_THREAD:
-            return True
+            return not self._stopping.is_set()  # the handler may have closed the application
         if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:
             self._shut_down(str(told))
         self.fail(told)

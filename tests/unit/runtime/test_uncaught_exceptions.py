@@ -469,6 +469,25 @@ def test_a_query_that_is_about_to_run_again_stays_stopped_when_the_application_c
 
 
 @pytest.mark.spark
+def test_a_query_does_not_run_again_after_its_handler_has_closed_the_application(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = threading.Event()
+
+    def close_and_replace(failure: StreamsError) -> UncaughtExceptionResponse:
+        application.supervisor.stop()
+        asked.set()
+        return REPLACE
+
+    application.start(close_and_replace)
+    application.started[0].fail("no")
+    assert asked.wait(5)
+    assert until(lambda: not application.supervisor._watchers[0][1].is_alive())
+    assert len(application.started) == 1
+    assert "runs again" not in caplog.text
+
+
+@pytest.mark.spark
 def test_a_query_waits_twice_as_long_after_each_failure_until_a_micro_batch_was_done(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
