@@ -45,7 +45,9 @@ def logs(title: str, topic: str, records: Any, label: Label | None = None, parti
 def rekeyed(
     title: str, before: Any, after: Any, names: tuple[str, str], label: Label | None = None, partitions: int = 2
 ) -> Drawing:
-    """Draw the records of a topic, and below them the same records after a new key has moved them.
+    """Draw some records of a topic, and below them the same records after a new key has moved them.
+
+    There are no offsets: others may be between the records that were picked.
 
     Args:
         title: over the picture.
@@ -60,16 +62,17 @@ def rekeyed(
     most = max(len(cells) for each in (upper, lower) for cells in each.values())
     width, cell = _fitting(most, keys, upper | {-1 - n: c for n, c in lower.items()})
     middle = TOP + LANE * partitions
-    alt = f"Before and after. {names[0]}: {in_words(upper)} {names[1]}: {in_words(lower)}"
+    alt = f"Before and after. {names[0]}: {in_words(upper, '')} {names[1]}: {in_words(lower, '')}"
     drawing = Drawing(title, alt, width, 2 * middle + 16)
     drawing.write(14, 42, names[0], size=11, bold=True, ink="quiet")
     for number, cells in upper.items():
-        drawing.log(LEFT, TOP + LANE * number, f"partition {number}", cells, keys=keys, cell=cell)
+        drawing.log(LEFT, TOP + LANE * number, f"partition {number}", cells, keys=keys, cell=cell, offsets=False)
     drawing.arrow((LEFT + 120, middle - 14), (LEFT + 120, middle + 18))
     drawing.write(LEFT + 132, middle + 6, "each record goes where the hash of its new key says", size=10, ink="quiet")
     drawing.write(14, middle + 34, names[1], size=11, bold=True, ink="quiet")
     for number, cells in lower.items():
-        drawing.log(LEFT, middle + 54 + LANE * number, f"partition {number}", cells, keys=keys, cell=cell)
+        y = middle + 54 + LANE * number
+        drawing.log(LEFT, y, f"partition {number}", cells, keys=keys, cell=cell, offsets=False)
     return drawing
 
 
@@ -246,10 +249,10 @@ def grouped(records: Any, label: Label | None = None, partitions: int | None = N
     return {number: found.get(number, []) for number in range(partitions or max(found, default=0) + 1)}
 
 
-def in_words(by_partition: Mapping[int, Sequence[Cell]]) -> str:
+def in_words(by_partition: Mapping[int, Sequence[Cell]], where: str = ", from offset 0") -> str:
     """Say which records each partition has, for those who cannot see the drawing."""
     return " ".join(
-        f"Partition {number} has, from offset 0: {', '.join(words for _, words in cells) or 'nothing'}."
+        f"Partition {number} has{where}: {', '.join(words for _, words in cells) or 'nothing'}."
         for number, cells in by_partition.items()
     )
 

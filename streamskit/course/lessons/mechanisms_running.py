@@ -260,7 +260,8 @@ def restored(changelog: Sequence[tuple[str, str]], name: str = "changelog") -> D
     """Draw how a changelog that is read from its start becomes a store again: the last value of each key stays.
 
     Args:
-        changelog: key and value of each record, in the order of offsets; at most nine are drawn.
+        changelog: key and value of each record, in the order of offsets; at most nine are drawn, without offsets, as
+            there may be others between them.
         name: of the topic.
 
     >>> restored([("ann", "1"), ("bob", "2"), ("ann", "3")]).alt
@@ -277,7 +278,8 @@ def restored(changelog: Sequence[tuple[str, str]], name: str = "changelog") -> D
     cell = min(76.0, (700 - left) / len(records))
     drawing = Drawing("Read from its start, the changelog is the store", alt, 760, 118 + 22 * len(keys) + 16)
     last = {key: place for place, (key, _) in enumerate(records)}
-    drawing.log(left, 56, name, [(key, f"{key} {value}") for key, value in records], keys=keys, cell=cell)
+    cells = [(key, f"{key} {value}") for key, value in records]
+    drawing.log(left, 56, name, cells, keys=keys, cell=cell, offsets=False)
     drawing.rows(left, 118, "store", [(key, f"{key}  {value}") for key, value in table.items()], keys=keys, width=150)
     for row, key in enumerate(keys):
         drawing.arrow((left + (last[key] + 0.5) * cell, 82), (left + 152, 129 + 22 * row), bend=-6)

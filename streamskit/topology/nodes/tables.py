@@ -290,11 +290,14 @@ class TableAggregate(Node):
     needs_old_values: ClassVar[bool] = True
     keeps_rows: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
-    label: ClassVar[str] = "aggregate"
     initializer: Function | None = None
     adder: Function = lambda key, value, aggregate: aggregate
     subtractor: Function = lambda key, value, aggregate: aggregate
     store: Store | None = None
+
+    @property
+    def label(self) -> str:
+        return "reduce" if self.initializer is None else "aggregate"
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def test_the_words_of_a_drawing_are_sentences(drawing: Drawing) -> None:
     [
         (0, "Partition 0 has, from offset 0: ann tv, ann sofa. Partition 1 has, from offset 0: ben lamp."),
         (0, "Partition 2 has, from offset 0: nothing."),
-        (1, "by product: Partition 0 has, from offset 0: lamp."),
+        (1, "by product: Partition 0 has: lamp."),
         (2, "three reads nothing: it is idle"),
         (3, "compact: gone, lamp 40, tv 850"),
         (3, "delete: gone, lamp 40, tv 850"),
@@ -101,6 +101,11 @@ def test_a_drawing_is_told_in_words(place: int, words: str) -> None:
 def test_a_log_is_drawn_from_what_a_topic_was_read_into() -> None:
     frame = pd.DataFrame(ORDERS)
     assert logs("Orders", "orders", frame).alt == logs("Orders", "orders", ORDERS).alt
+
+
+def test_records_that_were_picked_from_a_topic_have_no_offsets() -> None:
+    shown = {each.text for each in texts(rekeyed("A new key", ORDERS, BY_PRODUCT, ("by customer", "by product")))}
+    assert not {"0", "1"} & shown, "others may be between them: these are no offsets"
 
 
 def test_a_compacted_record_leaves_a_gap_and_offsets_stay() -> None:

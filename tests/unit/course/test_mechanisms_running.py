@@ -71,6 +71,7 @@ def test_a_time_axis_tells_its_bars_and_moments() -> None:
 def test_the_restored_store_has_the_last_value_of_each_key() -> None:
     drawing = restored([("ann", "1"), ("bob", "2"), ("ann", "3")])
     assert drawing.alt.endswith("a store with ann 3, bob 2.")
+    assert not {"0", "1", "2"} & set(written(drawing)), "others may be between them: these are no offsets"
 
 
 def test_the_way_of_a_question_names_who_asks_whom() -> None:

@@ -16,7 +16,17 @@ from streamskit.topology.drawing.diagram import WIDEST, as_html, draw
 from streamskit.topology.drawing.labels import in_words
 from streamskit.topology.drawing.layout import Extent, arrange
 from streamskit.topology.drawing.shapes import Engine, wrapped
-from streamskit.topology.nodes import ColumnAggregate, Filter, MapValues, Merge, Node, Sink, Source, ToStream
+from streamskit.topology.nodes import (
+    ColumnAggregate,
+    Filter,
+    MapValues,
+    Merge,
+    Node,
+    Sink,
+    Source,
+    TableAggregate,
+    ToStream,
+)
 from tests.unit.views.pictures import SVG, centres, collisions, measured, overflows, parsed, shapes, words_on
 
 TEXT = Serdes.string()
@@ -109,6 +119,12 @@ def test_a_node_shows_the_word_a_learner_writes_and_kafkas_name_for_it() -> None
     for word in ("trades", "filter", "aggregate", "map values", "to stream", "stats-out"):
         assert word in words
     assert "KSTREAM-AGGREGATE- 0000000002" in words
+
+
+def test_a_grouped_tables_reduce_is_not_drawn_as_an_aggregate() -> None:
+    reduce = node(TableAggregate, "KTABLE-REDUCE-0000000005", "rows")
+    aggregate = node(TableAggregate, "KTABLE-AGGREGATE-0000000005", "rows", initializer=int)
+    assert [reduce.label, aggregate.label] == ["reduce", "aggregate"]
 
 
 def test_a_store_is_drawn_at_its_node_with_its_kind_and_windows() -> None:
