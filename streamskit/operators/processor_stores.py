@@ -121,7 +121,12 @@ class ProcessorKeyValueStore(StateStore):
         return self._rows.range(*(None if key is None else self._key(key) for key in (first, last)))
 
     def _decoded(self, rows: Iterable[tuple[bytes, Any]]) -> Iterator[KeyValue]:
-        return (KeyValue(self._store.key.deserialize(key), self._read_value(value)) for key, value in rows)
+        sees_changes = not self._store.persistent and self._store.max_entries is None
+        for key, found in rows:
+            # As in Kafka Streams, a loop over a store in memory sees what has become of its rows meanwhile.
+            value = self._rows.get(key) if sees_changes else found
+            if value is not None:
+                yield KeyValue(self._store.key.deserialize(key), self._read_value(value))
 
 
 class ProcessorVersionedStore(StateStore):

@@ -103,7 +103,9 @@ class ProcessorWindowStore(StateStore):
         first, last = self._time("time_from", time_from), self._time("time_to", time_to)
         windows = [window for window in self._windows.fetch_all(first, last) if is_meant(window[0])]
         if self._store.persistent:
-            windows.sort(key=lambda window: (self._windows.segment(window[1]), window[0], window[1]))
+            # On disk a row is the bytes of its key and of its time: a key need not come before one that it begins.
+            segment = self._windows.segment
+            windows.sort(key=lambda window: (segment(window[1]), window[0] + struct.pack(">q", window[1])))
         else:
             windows.sort(key=lambda window: (window[1], window[0]))
         read_key = self._store.key.deserialize
@@ -221,7 +223,8 @@ class ProcessorSessionStore(StateStore):
     def _listed(self, found: list[tuple[bytes, Session]]) -> Iterator[KeyValue]:
         """Return sessions that were found, each with its key, in the order in which Kafka Streams lists them."""
         if self._store.persistent:
-            found.sort(key=lambda each: (self._sessions.segment(each[1][0]), each[0], *each[1][:2]))
+            segment = self._sessions.segment
+            found.sort(key=lambda each: (segment(each[1][0]), each[0] + struct.pack(">qq", *each[1][:2])))
         else:
             found.sort(key=lambda each: (each[1][0], each[0], -each[1][1]))
         read_key = self._store.key.deserialize

@@ -122,8 +122,9 @@ class Stores:
     """Makes stores for processors. Mirrors `org.apache.kafka.streams.state.Stores`, its suppliers and builders in one.
 
     A store "in memory" is lost with its process in Kafka Streams and read again from its changelog. Here all stores are
-    in Spark's state store and its checkpoint. The two kinds differ in one thing: window and session stores give the
-    rows of many keys in the order of Kafka Streams' store of that kind, by key or by time.
+    in Spark's state store and its checkpoint. The two kinds differ in two things, as in Kafka Streams: window and
+    session stores give the rows of many keys by key or by time, and a loop over a key-value store in memory sees what
+    has become of its rows meanwhile, where one over a persistent store goes through the rows as they were.
 
     >>> totals = Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long())
     >>> builder.stream("sales").process(RunningTotal, stores=[totals])

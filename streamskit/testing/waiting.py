@@ -114,10 +114,13 @@ class WaitingRecords:
         return frozenset(reached)
 
     def _what_meets_itself(self, topic: str) -> bool:
-        """Return whether a topic's record leads to one topic both directly and by way of another topic."""
+        """Return whether a topic's record leads to one topic or query both directly and by way of another topic."""
         reached = self._reached(topic)
-        writes = Counter(name for plan in self._plans if f"query {plan.name}" in reached for name in _written_by(plan))
-        return ANYTHING in reached or any(count > 1 for count in writes.values())
+        plans = [plan for plan in self._plans if f"query {plan.name}" in reached]
+        writes = Counter(name for plan in plans for name in _written_by(plan))
+        topics = [name for name in reached if not name.startswith("query ")]
+        reads = [sum(map(plan.reads, topics)) for plan in plans]
+        return ANYTHING in reached or any(count > 1 for count in [*writes.values(), *reads])
 
     def _what_has_branches_that_meet(self, topic: str) -> bool:
         """Return whether a topic's record is written on to two topics that are read again, and lead to one place."""

@@ -36,6 +36,18 @@ def test_the_windows_of_a_key_between_two_times_come_in_order_or_backward(window
     assert windows.call(lambda store: store.backward_fetch("a", 10, 30)) == [(30, "30"), (20, "20"), (10, "10")]
 
 
+def test_a_persistent_store_goes_by_the_bytes_of_key_and_time_together_as_kafka_streams_does() -> None:
+    """The zero bytes of a short key's time come after those that a longer key begins with."""
+    windows = OneStore(Stores.persistent_window_store("windows", 100_000, 10, STRING, STRING))
+    sessions = OneStore(Stores.persistent_session_store("sessions", 100_000, STRING, STRING))
+    for key, time in (("a", 99), ("a\0", 100), ("ab", 5)):
+        windows.do("put", key, "v", time)
+        sessions.do("put", Windowed(key, time, time), "v")
+    expected = [("a\0", 100), ("a", 99), ("ab", 5)]
+    for found in (windows.call(lambda store: store.all()), sessions.call(lambda store: store.fetch_range(None, None))):
+        assert [(row.key.key, row.key.start) for row in found] == expected
+
+
 MANY_WINDOWS = (("z", 0), ("a", 10), ("ä", 0), ("z", 10), ("b", 70_000))
 BY_KEY = [("a", 10), ("z", 0), ("z", 10), ("ä", 0), ("b", 70_000)]
 BY_START = [("z", 0), ("ä", 0), ("a", 10), ("z", 10), ("b", 70_000)]

@@ -1,6 +1,7 @@
 """The key-value stores of processors, with all state saved and loaded between any two calls."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from streamskit import KeyValue, Serdes, Stores, StreamsError, TopologyError, ValueAndTimestamp
 from streamskit.operators import OperatorRecord
+from streamskit.state.stores import Store
 from tests.unit.operators.processor_harness import LONG, STRING, OneStore, Task, key_value
 from tests.unit.operators.test_processor_routing import Peek
 
@@ -114,6 +116,29 @@ def test_a_prefix_is_one_of_bytes_and_may_have_its_own_serde(words: OneStore) ->
 def test_rows_can_be_deleted_while_they_are_read(words: OneStore) -> None:
     words.call(lambda store: [store.delete(row.key) for row in store.all()])
     assert words.call(lambda store: store.all()) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "seen"),
+    [
+        (Stores.persistent_key_value_store, [("a", 1), ("b", 2), ("c", 3)]),
+        (Stores.in_memory_key_value_store, [("a", 1), ("c", -3)]),
+    ],
+)
+def test_a_loop_over_a_store_in_memory_sees_what_has_become_of_its_rows_and_no_other_does(
+    make: Callable[..., Store], seen: list[tuple[str, int]]
+) -> None:
+    rows = OneStore(make("rows", STRING, LONG))
+
+    def loop(store: Any) -> list[tuple[str, int]]:
+        store.put_all([("a", 1), ("b", 2), ("c", 3)])
+        found = []
+        for row in store.all():
+            found.append(tuple(row))
+            store.put_all([("b", None), ("c", -3), ("d", 4)])
+        return found
+
+    assert rows.call(loop) == seen
 
 
 PLAIN = st.text(st.sampled_from("abäΩ😀"), max_size=3)

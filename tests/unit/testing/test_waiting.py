@@ -65,6 +65,17 @@ def test_records_that_fill_a_global_table_keep_their_order(spark: SparkSession) 
     assert waiting_for(each_to_its_own, outside=("left",)) == [["a"], ["b"], ["a"], ["b"]]
 
 
+def test_a_record_waits_for_older_results_of_the_one_before_it_that_come_back_to_its_query(spark: SparkSession) -> None:
+    builder = StreamsBuilder()
+    rows = builder.stream("in").select_key(lambda key, value: value).repartition("rows").to_table()
+    joined = rows.left_join(builder.table("other"), lambda left, right: left, foreign_key=lambda value: value)
+    joined.to_stream().to("out")
+    waiting = WaitingRecords(plan(builder.build(), "app", QueryOptions(test=True)))
+    waiting.by_time = True
+    waiting.extend(Raw("app-rows-repartition", None, None, time) for time in (60, 65))
+    assert [record.timestamp for record in waiting.next_batch()] == [60]
+
+
 def test_many_records_of_two_aggregations_take_a_micro_batch_for_each_query(spark: SparkSession) -> None:
     builder = StreamsBuilder()
     source = builder.stream("in", key=Serdes.string(), value=Serdes.string())
