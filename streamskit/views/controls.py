@@ -135,15 +135,14 @@ class Stepper(widgets.HBox):
         """Return how many of a number of records to replay: as many as were chosen, or all."""
         return count if self.chosen is None else min(self.chosen, count)
 
-    def show(self, count: int) -> int:
-        """Show the number of records, and return how many to replay."""
+    def show(self, count: int) -> None:
+        """Show the number of records, and how many of them are replayed."""
         self._shown_by = threading.get_ident()
         try:
             self._slider.max = count
             self._slider.value = self.of(count)
         finally:
             self._shown_by = 0
-        return self.of(count)
 
     def release(self) -> None:
         """Forget what was chosen."""

@@ -22,6 +22,12 @@ from streamskit.views.upstream import UpstreamSource
 DROPPED = 8
 """How many dropped records are listed at most."""
 
+MERGED = (
+    "The order in which records of several topics were processed is not recorded: here they are merged by their times. "
+    "The results do not depend on it, as long as no record is late."
+)
+"""What differs when the records of a running application are shown."""
+
 COLUMNS = (
     TableColumn("record", 68),
     TableColumn("key", 115, left=True),
@@ -77,10 +83,9 @@ def none_came(snapshot: EventTimeSnapshot, between: str) -> str:
 
 
 def _cells(number: int, step: ReplayedRecord) -> list[str]:
-    key = "null" if step.arrival.key is None else step.arrival.key
     stream_time = "none yet" if step.stream_time < 0 else time_of_day(step.stream_time)
     times = (cell(time_of_day(step.arrival.timestamp)), cell(stream_time))
-    return [cell(str(number)), text_cell(key), *times, cell(step.why, step.why, left=True)]
+    return [cell(str(number)), text_cell(step.arrival.key), *times, cell(step.why, step.why, left=True)]
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------
@@ -99,17 +104,20 @@ class EventTimeView(LiveView):
         refresh: how often to look.
         records: how many of the last records to show, of each partition.
         time: takes a value and returns its time in milliseconds, where the topology takes times from values.
-        caveat: a sentence on how reality may differ from what is shown, or nothing.
         controls: what the user sets, beside the steps and the task.
+        caveat: a sentence on how reality may differ from what is shown, or nothing.
     """
 
     def __init__(
         self, name: str, source: KafkaStreams | TopologyTestDriver, nodes: Sequence[Node],
         feeding: Sequence[UpstreamSource],
-        refresh: Duration, records: int, time: TimeOf | None, caveat: str, controls: Sequence[widgets.Widget] = (),
+        refresh: Duration, records: int, time: TimeOf | None, controls: Sequence[widgets.Widget] = (),
+        caveat: str = "",
     ) -> None:  # fmt: skip
         self._source, self._nodes, self._feeding, self._time = source, nodes, feeding, time
-        caveats = [caveat, *(origin.caveat for origin in feeding)]
+        self._topics = list(dict.fromkeys(topic for origin in feeding for topic in origin.topics))
+        is_merged = isinstance(source, KafkaStreams) and len(self._topics) > 1
+        caveats = [caveat, MERGED if is_merged else "", *(origin.caveat for origin in feeding)]
         self._caveat = " ".join(dict.fromkeys(filter(None, caveats)))
         self._arrivals = arrivals_of(source, feeding, checked_count(records, "records", 2000), time)
         self._stepper = Stepper(self._step)
@@ -153,7 +161,7 @@ class EventTimeView(LiveView):
         raw, dropped = self._arrivals.raw(partition), self._arrivals.dropped()
         counting = dict.fromkeys(node.name for node in (*self._nodes, *(origin.source for origin in self._feeding)))
         return SeenRecords(
-            topics=list(dict.fromkeys(topic for origin in self._feeding for topic in origin.topics)),
+            topics=self._topics,
             partition=partition,
             partitions=list(self._arrivals.partitions),
             arrivals=as_arrivals(raw, self._feeding, self._time, leaves_out(self._source)),

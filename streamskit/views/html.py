@@ -23,6 +23,9 @@ MARK, LINE = 20, 26
 LONGEST_CELL, LONGEST_WHOLE, FITS = 60, 2000, 12
 """How many characters of a value are written at most, how many are seen by pointing at it, and how many always fit."""
 
+NULL = "null, which is not the text null"
+"""What is read by pointing at a null."""
+
 LIGHT_INK = "#e5e7eb"
 """The colour of lines and words in an image on dark paper."""
 
@@ -64,6 +67,7 @@ STYLE = (
 .streamskit-view table :is(th,td):first-child{padding:0;text-align:center}
 .streamskit-view table tr.sk-new td{background:rgba(33,150,243,.13)}
 .streamskit-view table tr.sk-bad td{background:rgba(220,38,38,.13)}
+.streamskit-view table td.sk-null{font-style:italic;opacity:.75}
 .streamskit-view progress{width:100%;height:10px;vertical-align:middle}
 """
     + follows_the_page(f".{SAVED} img")
@@ -173,16 +177,18 @@ def grid(columns: Sequence[TableColumn], lines: Sequence[TableRow], signs: str, 
     )
 
 
-def cell(short: str, whole: str = "", *, left: bool = False, head: str = "") -> str:
-    """Write a cell; what `whole` says can be read by pointing at it."""
-    tag = f'th scope="col" aria-label="{escape(head)}"' if head else "td"
+def cell(short: str, whole: str = "", *, left: bool = False, head: str = "", is_null: bool = False) -> str:
+    """Write a cell; what `whole` says can be read by pointing at it. One that is null looks unlike the text "null"."""
+    tag = f'th scope="col" aria-label="{escape(head)}"' if head else 'td class="sk-null"' if is_null else "td"
     look = ' style="text-align:left"' if left else ""
     title = f' title="{escape(shortened(whole, LONGEST_WHOLE))}"' if whole != short or len(whole) > FITS else ""
     return f"<{tag}{look}{title if whole else ''}>{escape(short)}</{tag[:2]}>"
 
 
-def text_cell(text: str) -> str:
-    """Write a text, cut where it is long; the whole of it can be read by pointing at it."""
+def text_cell(text: str | None) -> str:
+    """Write a text, cut where it is long, or null; the whole of it can be read by pointing at it."""
+    if text is None:
+        return cell("null", NULL, left=True, is_null=True)
     return cell(shortened(text, LONGEST_CELL), text, left=True)
 
 
@@ -196,7 +202,8 @@ def value_cells(values: Sequence[Any]) -> list[str]:
             short = spelled(value, places)
         elif isinstance(value, int) and not isinstance(value, bool):
             short = f"{value:,}"
-        cells.append(cell(shortened(short, LONGEST_CELL), whole))
+        is_null = value is None
+        cells.append(cell(shortened(short, LONGEST_CELL), NULL if is_null else whole, is_null=is_null))
     return cells
 
 

@@ -139,12 +139,6 @@ def _shape(shape: str, colour: str, fate: str) -> str:
 
 # ---- the view --------------------------------------------------------------------------------------------------------
 
-UNORDERED = (
-    "The order in which records of two topics were processed is not recorded: here they are merged by their times. "
-    "Which records meet does not depend on it, as long as none is late."
-)
-"""What differs when the records of a running application are shown."""
-
 
 class JoinView(EventTimeView):
     """A live view of a join of two streams: two lanes of records in event time, the window around each, who met whom.
@@ -186,8 +180,7 @@ class JoinView(EventTimeView):
         self._windows, self._outer = left.windows, left.outer
         topics = [[topic for each in feeding if each.side == side for topic in each.topics] for side in (0, 1)]
         self._names = (", ".join(topics[0]), ", ".join(topics[1]))
-        caveat = UNORDERED if isinstance(source, KafkaStreams) else ""
-        super().__init__(left.name, source, [left, right], feeding, refresh, records, time, caveat)
+        super().__init__(left.name, source, [left, right], feeding, refresh, records, time)
 
     def replay(self, seen: SeenRecords, previous: JoinSnapshot | None) -> JoinSnapshot:
         """Return a snapshot of the join."""

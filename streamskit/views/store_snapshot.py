@@ -24,6 +24,9 @@ LINES, POINTS, BARS = 5, 60, 10
 READ_AT_MOST = 2000
 """How many rows of a key-value store are read to find the largest."""
 
+EXPIRING = ("window", "session")
+"""The kinds of stores that count rows which have expired, and show them no more, until they delete many at once."""
+
 STARTS_AT_MOST = 100
 """How many window starts are offered to choose from."""
 
@@ -52,10 +55,14 @@ class SnapshotSource(Protocol):
 
 @dataclass(frozen=True)
 class StoreAnswer:
-    """The rows that a store returned, how many it has in all (None if unknown), how long it took, and who answered."""
+    """The rows that a store returned, how many it has in all (None if unknown), how long it took, and who answered.
+
+    `is_about` says whether rows that have expired may be among those in all.
+    """
 
     rows: Sequence[KeyValue]
     total: int | None
+    is_about: bool
     took: float
     by: str
 
@@ -73,7 +80,10 @@ def ask(store: SnapshotSource, count: int, search: str = "", span: Span | None =
     rows = [KeyValue(*row) for row in _rows(store, count, search, span)]
     took = time.perf_counter() - began
     by = str(getattr(store, "answered_by", None) or HERE)
-    return StoreAnswer(rows, _total(store), took, by)
+    if store.kind not in EXPIRING:
+        return StoreAnswer(rows, _total(store), False, took, by)
+    is_whole = not search and span is None and len(rows) < count
+    return StoreAnswer(rows, len(rows) if is_whole else _total(store), not is_whole, took, by)
 
 
 def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[KeyValue]:
@@ -137,10 +147,10 @@ class StoreSnapshot(Snapshot):
     """A store at one moment; `changed_at` in seconds since 1970, `took` in seconds.
 
     `took` is how long the store needed to answer. `updates` is None for a store that does not count them, `total` for
-    one that does not count its rows; `partitions` are those of a store of this process. `span` is the requested range
-    of window starts, in milliseconds, None for the newest; `starts` are those seen so far. `history` has the number of
-    updates at moments of the last seconds; `answered_by` is the instance that answered; the table has room for
-    `height` rows.
+    one that does not count its rows, and `is_about` if expired ones may be among these; `partitions` are those of a
+    store of this process. `span` is the requested range of window starts, in milliseconds, None for the newest;
+    `starts` are those seen so far. `history` has the number of updates at moments of the last seconds; `answered_by` is
+    the instance that answered; the table has room for `height` rows.
     """
 
     kind: str
@@ -158,6 +168,7 @@ class StoreSnapshot(Snapshot):
     starts: Sequence[int] = ()
     answered_by: str = HERE
     partitions: Set[int] = frozenset()
+    is_about: bool = False
 
     def calm(self) -> "StoreSnapshot":
         """Return the same without marks, in a table no higher than its rows."""
@@ -225,6 +236,7 @@ def _look(
         name=store.name,
         kind=store.kind,
         total=answer.total,
+        is_about=answer.is_about,
         updates=updates,
         search=search,
         limit=rows,

@@ -24,7 +24,7 @@ def facts(snapshot: StoreSnapshot, is_saved: bool) -> Iterator[str]:
     """Say what the store holds, how fresh that is and who answered."""
     yield f"{snapshot.kind} store"
     if snapshot.total is not None:
-        yield counted(snapshot.total, "row")
+        yield "about " * snapshot.is_about + counted(snapshot.total, "row")
     if snapshot.updates is not None:
         speed = "" if is_saved else f" ({rate(snapshot.history) or 0:,.0f}/s)"
         yield counted(snapshot.updates, "update") + speed

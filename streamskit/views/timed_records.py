@@ -1,10 +1,12 @@
 """The records that pictures are drawn of, and what is said where one cannot be drawn."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
-from streamskit.api.windows import Windowed
+from streamskit.api.windows import JoinWindows, Windowed
 from streamskit.views.html import as_text
 
 
@@ -14,6 +16,10 @@ class TimedRecord(NamedTuple):
     key: Any
     value: Any
     timestamp: int
+
+
+Pair = tuple[str | None, str | None]
+"""The labels of two joined records, None for a side that is missing."""
 
 
 def timed(record: Any) -> TimedRecord:
@@ -94,6 +100,47 @@ def check_known(labels: Iterable[Any], known: Collection[str], name: str) -> Non
                 f"A pair names {label!r}, which is no record of {name}: there are {there}. A pair has what label= "
                 "returns for the two values."
             )
+
+
+def records_of_pairs(
+    pairs: Iterable[Pair], sides: Sequence[Sequence[TimedRecord]], labels: Sequence[Sequence[str]],
+    windows: JoinWindows | None = None, rows: bool = False,
+) -> list[tuple[TimedRecord | None, TimedRecord | None]]:  # fmt: skip
+    """Return the records that pairs name; where several have a label, each pair takes the likeliest not taken yet.
+
+    Likely are two of one key whose times the windows allow, and beside a missing side a record that has met none.
+
+    Args:
+        pairs: the labels of the joined records, left and right, with None where a side is missing.
+        sides: the left and the right records.
+        labels: their labels.
+        windows: how far apart joined records may be, if that is known.
+        rows: whether the right ones are rows: the first of a label stands for all, as it does not matter where it is.
+    """
+    left, right = (_by_label(*side) for side in zip(sides, labels, strict=True))
+    right = {label: own[:1] if rows else own for label, own in right.items()}
+    met = set[int]()
+
+    def unlikely(pair: tuple[TimedRecord | None, TimedRecord | None]) -> tuple[bool, bool]:
+        one, two = pair
+        if one is None or two is None:
+            return (id(one) in met or id(two) in met), False
+        is_near = windows is None or -windows.before_ms <= two.timestamp - one.timestamp <= windows.after_ms
+        return not is_near, one.key != two.key
+
+    named, found = Counter(pairs), []
+    for (one, two), count in sorted(named.items(), key=lambda item: None in item[0]):
+        likely = sorted(product(left[one], right[two]), key=unlikely)[:count]
+        met |= {id(record) for pair in likely for record in pair if None not in pair}
+        found += likely
+    return found
+
+
+def _by_label(records: Sequence[TimedRecord], labels: Sequence[str]) -> dict[str | None, list[TimedRecord | None]]:
+    found: dict[str | None, list[TimedRecord | None]] = {None: [None]}
+    for record, label in zip(records, labels, strict=True):
+        found.setdefault(label, []).append(record)
+    return found
 
 
 def height_of(update: TimedRecord, value: Callable[[Any], float] | None) -> float:

@@ -121,15 +121,16 @@ def draw_rows(axes: "Axes", updates: Sequence[TimedRecord], keys: Sequence[Any])
             axes.plot(span, [0, 0], "-", color=colour, linewidth=9, alpha=0.25, solid_capstyle="butt", zorder=1)
 
 
-def draw_pair(axes: "Axes", places: list[dict[str, int]], one: str | None, two: str | None, rows: bool) -> None:
+def draw_pair(axes: "Axes", one: TimedRecord | None, two: TimedRecord | None, rows: bool) -> None:
     """Draw a line between two joined records, or a stub where one side is null; to a row it goes straight down."""
     if one is not None and two is not None:
-        met = places[0][one] if rows else places[1][two]
-        axes.plot([places[0][one], met], [1, 0], color=INK, linewidth=1.3, zorder=2)
+        met = (one if rows else two).timestamp
+        axes.plot([one.timestamp, met], [1, 0], color=INK, linewidth=1.3, zorder=2)
         return
-    if one is two is None:
+    alone = one or two
+    if alone is None:
         return
-    place, start, end = (places[0][one], 1.0, 0.7) if one is not None else (places[1][str(two)], 0.0, 0.3)
+    place, start, end = (alone.timestamp, 1.0, 0.7) if alone is one else (alone.timestamp, 0.0, 0.3)
     axes.plot([place, place], [start, end], color=LATE, linewidth=1.3, linestyle=":", zorder=2)
     axes.text(place, end, "null", ha="center", va="top" if one is not None else "bottom", fontsize=9, color=LATE)
 

@@ -14,6 +14,7 @@ from streamskit.views.timed_records import (
     check_known,
     height_of,
     keyed,
+    records_of_pairs,
     timed,
     which_dropped,
     window_of,
@@ -158,7 +159,8 @@ def join_timeline(
     Args:
         left: the left records, each (key, value, timestamp).
         right: the right records.
-        pairs: the labels of the joined records, left and right, with None where a side is missing.
+        pairs: the labels of the joined records, left and right, with None where a side is missing. Of records with
+            the same label, those are taken that could meet, in the order they came.
         names: what the sides are called.
         windows: the window of the join, drawn above each left record.
         label: returns the text beside a record, given its value; pairs refer to it; the value itself if not given.
@@ -169,8 +171,9 @@ def join_timeline(
     """
     sides = [[keyed(record) for record in side] for side in (left, right)]
     pairs = [(named(one), named(two)) for one, two in pairs]
+    labels = [[written(each.value, label) for each in side] for side in sides]
     for number, name in enumerate(names):
-        check_known([pair[number] for pair in pairs], [written(each.value, label) for each in sides[number]], name)
+        check_known([pair[number] for pair in pairs], labels[number], name)
     spans = []
     if windows:
         before, after = windows.before_ms, windows.after_ms
@@ -178,11 +181,9 @@ def join_timeline(
     times = [record.timestamp for side in sides for record in side]
     figure, axes = axes_of_time(*span_of([*times, *(time for span in spans for time in span)]))
     keys = list(dict.fromkeys(record.key for side in sides for record in side))
-    places: list[dict[str, int]] = [{}, {}]
     for side, height, above in ((0, 1.0, 1), (1, 0.0, -1)):
-        for record in sides[side]:
-            text, number = written(record.value, label), keys.index(record.key)
-            places[side][text] = record.timestamp
+        for record, text in zip(sides[side], labels[side], strict=True):
+            number = keys.index(record.key)
             colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
             axes.plot(record.timestamp, height, mark, color=colour, markersize=9, zorder=3)
             if len(sides[side]) <= NAMED:
@@ -193,8 +194,8 @@ def join_timeline(
     for number, span in enumerate(spans):
         colour = COLOURS[keys.index(sides[0][number].key) % len(COLOURS)]
         axes.plot(span, [1.35 + number % 4 * 0.1] * 3, "|-", color=colour, linewidth=1.4, markersize=7)
-    for one, two in pairs:
-        draw_pair(axes, places, one, two, rows)
+    for one, two in records_of_pairs(pairs, sides, labels, windows, rows):
+        draw_pair(axes, one, two, rows)
     for number, key in enumerate(keys):
         axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=str(key))
     draw_legend(axes, "key")

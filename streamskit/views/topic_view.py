@@ -140,8 +140,7 @@ def table(snapshot: TopicSnapshot) -> str:
 
 def _line(row: TopicRow) -> TableRow:
     cells = [cell(str(row.partition)), cell(f"{row.offset:,}"), cell(moment(row.timestamp), left=True)]
-    cells += [text_cell("null" if text is None else text) for text in (row.key, row.value)]
-    cells.append(text_cell(row.headers))
+    cells += map(text_cell, (row.key, row.value, row.headers))
     return TableRow(cells, "●", "new since the last refresh", "sk-new") if row.is_new else TableRow(cells)
 
 

@@ -198,7 +198,7 @@ class WindowView(EventTimeView):
         feeding = [origin for node in nodes for origin in origins(source.topology, node, named)]
         is_native = isinstance(source, KafkaStreams) and any(streams_source.is_native(source, node) for node in nodes)
         caveat = NATIVE if is_native else ""
-        super().__init__(f"'{store}'", source, nodes, feeding, refresh, records, time, caveat, [self._search])
+        super().__init__(f"'{store}'", source, nodes, feeding, refresh, records, time, [self._search], caveat)
 
     def replay(self, seen: SeenRecords, previous: WindowSnapshot | None) -> WindowSnapshot:
         """Return a snapshot of the windows."""

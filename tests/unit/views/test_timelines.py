@@ -205,6 +205,22 @@ def test_pairs_name_numbers_as_the_records_do() -> None:
     assert [(10, 1), (30, 0)] in [own for _, own in lines(figure)]
 
 
+def test_records_of_one_label_are_joined_where_they_are() -> None:
+    windows = JoinWindows.of_time_difference_with_no_grace(10)
+    left, right = [("ann", "a", 10), ("bob", "a", 12), ("ann", "a", 50)], [("ann", "b", 15), ("ann", "b", 55)]
+    figure = join_timeline(left, right, [("a", "b"), ("a", None), ("a", "b")], windows=windows)
+    drawn = [own for _, own in lines(figure)]
+    assert [own for own in drawn if [y for _, y in own] == [1, 0]] == [[(10, 1), (15, 0)], [(50, 1), (55, 0)]]
+    assert [(12, 1), (12, 0.7)] in drawn, "the one that met none is the one that went out alone"
+
+
+def test_orders_of_one_label_that_meet_a_row_go_straight_down_each_by_itself() -> None:
+    orders, users = [("ann", "o", 30), ("ann", "o", 40)], [("ann", "Rome", 10), ("ann", "Rome", 20)]
+    figure = join_timeline(orders, users, [("o", "Rome"), ("o", "Rome")], rows=True)
+    down = [own for _, own in lines(figure) if [y for _, y in own] == [1, 0]]
+    assert down == [[(30, 1), (30, 0)], [(40, 1), (40, 0)]]
+
+
 def test_the_window_of_a_join_is_drawn_above_each_left_record() -> None:
     windows = JoinWindows.of_time_difference_with_no_grace(5).after(20)
     figure = join_timeline([("ann", "a1", 100)], [("ann", "e1", 110)], [], windows=windows)

@@ -30,6 +30,16 @@ def test_the_newest_windows_come_first_and_no_more_than_asked_for() -> None:
     assert taken.total == 4
 
 
+def test_windows_that_have_expired_are_not_counted() -> None:
+    store = trades()
+    put(store, "KO", 0, count=1)
+    put(store, "KO", 86_400 + 60, count=2)
+    assert len(store) == 2, "the store deletes many at once, later"
+    whole, cut = store_snapshot(store), store_snapshot(store, rows=1)
+    assert "1 row" in store_view.facts(whole, is_saved=False)
+    assert "about 2 rows" in store_view.facts(cut, is_saved=False)
+
+
 def test_the_rows_of_a_key_value_store_come_in_the_order_of_their_keys() -> None:
     taken = store_snapshot(counts(b=1, a=2, c=3), rows=2)
     assert [(row.key, row.window, row.fields) for row in taken.rows] == [

@@ -58,6 +58,12 @@ def test_a_null_value_headers_and_bytes_can_be_read() -> None:
     assert "2024-01-02 09:00:00" in html
 
 
+def test_null_looks_unlike_the_text_null() -> None:
+    null, text = (topic_view.table(taken([raw(0, value=value)])) for value in (None, b"null"))
+    assert ('<td class="sk-null"' in null, '<td class="sk-null"' in text) == (True, False)
+    assert 'title="null, which is not the text null">null</td>' in null
+
+
 def test_a_record_with_a_time_that_no_calendar_has_shows_its_number() -> None:
     assert ">1,700,000,000,000,000 ms</td>" in topic_view.table(taken([raw(MICROSECONDS - NINE)]))
 

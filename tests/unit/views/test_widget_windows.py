@@ -5,12 +5,14 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from streamskit import (
+    KafkaStreams,
     LogAndContinue,
     Materialized,
     Serdes,
@@ -330,9 +332,22 @@ def test_a_step_that_comes_while_the_view_looks_is_not_lost() -> None:
     moving = threading.Thread(target=stepper._back.click)
     moving.start()
     moving.join(60)
-    assert (stepper.show(9), stepper._slider.value) == (8, 8)
+    stepper.show(9)
+    assert (stepper.of(9), stepper._slider.value) == (8, 8)
     stepper.release()
-    assert (stepper.show(10), stepper._slider.value) == (10, 10)
+    stepper.show(10)
+    assert (stepper.of(10), stepper._slider.value) == (10, 10)
+
+
+@pytest.mark.parametrize(("topics", "is_told"), [(["orders"], False), (["orders", "returns"], True)])
+def test_windows_of_several_topics_of_an_application_say_that_their_order_is_not_known(
+    topics: list[str], is_told: bool, tmp_path: Path
+) -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream(topics, key=Serdes.string(), value=Serdes.string())
+    stream.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("5 seconds")).count("counts")
+    view = WindowView(KafkaStreams(builder.build(), "app", "127.0.0.1:9", state_dir=tmp_path), "counts")
+    assert ("here they are merged by their times" in view._caveat) is is_told
 
 
 @pytest.mark.spark
