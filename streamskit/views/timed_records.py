@@ -4,9 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from streamskit.api.windows import JoinWindows, Windowed
+from streamskit.views.charts import shortened
 from streamskit.views.html import as_text
 
 
@@ -26,10 +28,18 @@ def timed(record: Any) -> TimedRecord:
     """Return what a picture needs of a record: one that has these names, or a tuple.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither, or its time is no whole number.
     """
-    if hasattr(record, "timestamp"):
-        return TimedRecord(record.key, record.value, record.timestamp)
+    taken = TimedRecord(record.key, record.value, record.timestamp) if hasattr(record, "timestamp") else _taken(record)
+    if not isinstance(taken.timestamp, Integral):
+        raise ValueError(
+            f"The record of {taken.key!r} has the time {taken.timestamp!r}: give a whole number of milliseconds since "
+            "1970, such as at('09:00') of streamskit.datasets returns."
+        )
+    return taken
+
+
+def _taken(record: Any) -> TimedRecord:
     if not isinstance(record, Sequence) or isinstance(record, str) or len(record) < 3:
         raise ValueError(
             f"{record!r} is no record with a time: give (key, value, timestamp), with milliseconds since 1970, or what "
@@ -157,8 +167,9 @@ def height_of(update: TimedRecord, value: Callable[[Any], float] | None) -> floa
         return math.nan
     try:
         return float(update.value if value is None else value(update.value))
-    except (TypeError, ValueError, OverflowError) as failure:
+    except (TypeError, ValueError, OverflowError, LookupError, AttributeError) as failure:
+        whole = shortened(repr(update.value), 60)
         raise ValueError(
-            f"table_timeline draws numbers, and the row of {update.key!r} has the value {update.value!r}: say which "
+            f"table_timeline draws numbers, and the row of {update.key!r} has the value {whole}: say which "
             "number of it to draw, as in table_timeline(updates, value=lambda value: value['amount'])."
         ) from failure

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamskit.api.windows import TimeWindows, Windowed
-from streamskit.views.charts import COLOURS, INK, round_times
-from streamskit.views.timed_records import TimedRecord
+from streamskit.views.charts import COLOURS, INK, round_times, shortened
+from streamskit.views.timed_records import Pair, TimedRecord
 from streamskit.views.timeline_words import clock
 
 if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
     from matplotlib.figure import Figure
 
 Label = Callable[[Any], str]
+
+LONGEST_KEY, MOST_KEYS = 24, 12
+"""How many letters of a key stand beside a picture, and how many keys its legend has: more would leave it no room."""
 
 FAINT, LATE = "#9ca3af", "#c62828"
 
@@ -30,9 +33,24 @@ def written(value: Any, label: Label | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def named(label: Any) -> str | None:
-    """Return what a pair calls a record, written as the record itself is; None for a side that is missing."""
-    return None if label is None else written(label, None)
+def key_text(key: Any) -> str:
+    """Return what stands beside a picture for a key or a side: one that is very long would leave it no room."""
+    return shortened(str(key), LONGEST_KEY)
+
+
+def pair_of(labels: Any) -> Pair:
+    """Return what a pair calls its records, written as the records themselves are; None for a side that is missing.
+
+    Raises:
+        ValueError: it is no pair.
+    """
+    if not isinstance(labels, tuple | list) or len(labels) != 2:
+        raise ValueError(
+            f"{shortened(repr(labels), 60)} is no pair of joined records: give the labels of the left and the right "
+            "one, as in ('a1', 'b1'), with None where a side is missing."
+        )
+    left, right = (None if label is None else written(label, None) for label in labels)
+    return left, right
 
 
 def span_of(times: Iterable[int]) -> tuple[int, int]:
@@ -137,8 +155,14 @@ def draw_pair(axes: "Axes", one: TimedRecord | None, two: TimedRecord | None, ro
 
 def draw_legend(axes: "Axes", title: str | None = None) -> None:
     """Say beside a picture what its marks are, if there are any."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(title=title, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    from matplotlib.lines import Line2D
+
+    marks, words = axes.get_legend_handles_labels()
+    if len(words) > MOST_KEYS:
+        words = [*words[:MOST_KEYS], f"… {len(words) - MOST_KEYS} more"]
+        marks = [*marks[:MOST_KEYS], Line2D([], [], linestyle="none")]
+    if marks:
+        axes.legend(marks, words, title=title, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def subplots(height: float, panes: int = 1, width: float = 9, **options: Any) -> Any:

@@ -33,7 +33,8 @@ from streamskit.views.timeline_parts import (
     end_by,
     ends_of,
     finished,
-    named,
+    key_text,
+    pair_of,
     span_of,
     subplots,
     write_beside,
@@ -114,7 +115,7 @@ def windows_timeline(
     is_dropped = which_dropped(came, lost)
     # An aggregation by another key than the records' has windows of keys that no record has.
     for number, key in enumerate(dict.fromkeys([*(each.key for each in came), *(window.key for window in windows)])):
-        lanes[height] = str(key)
+        lanes[height] = key_text(key)
         own = sorted(window for window in windows if window.key == key)
         rows = stacked(own, (last - first) / 200)
         for window, row in zip(own, rows, strict=True):
@@ -167,10 +168,10 @@ def join_timeline(
         rows: whether the right records are rows of a table, each drawn as a bar until the next update of its key.
 
     Raises:
-        ValueError: a pair names a record that is not there, or something is no record.
+        ValueError: a pair names a record that is not there, or something is no pair or no record.
     """
     sides = [[keyed(record) for record in side] for side in (left, right)]
-    pairs = [(named(one), named(two)) for one, two in pairs]
+    pairs = list(map(pair_of, pairs))
     labels = [[written(each.value, label) for each in side] for side in sides]
     for number, name in enumerate(names):
         check_known([pair[number] for pair in pairs], labels[number], name)
@@ -197,9 +198,9 @@ def join_timeline(
     for one, two in records_of_pairs(pairs, sides, labels, windows, rows):
         draw_pair(axes, one, two, rows)
     for number, key in enumerate(keys):
-        axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=str(key))
+        axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=key_text(key))
     draw_legend(axes, "key")
-    axes.set_yticks([0, 1], [names[1], names[0]])
+    axes.set_yticks([0, 1], [key_text(names[1]), key_text(names[0])])
     axes.set_ylim(-0.4, 1.3 + 0.1 * min(len(spans), 4))
     figure.set_figheight(2.8)
     figure.set_label(pairs_in_words(pairs, names))
@@ -314,7 +315,7 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
     for number, ((key, own), heights) in enumerate(zip(rows.items(), drawn, strict=True)):
         colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         axes.step([*(each.timestamp for each in own), last], [*heights, heights[-1]], where="post", color=colour)
-        axes.plot([each.timestamp for each in own], heights, mark, color=colour, markersize=7, label=str(key))
+        axes.plot([each.timestamp for each in own], heights, mark, color=colour, markersize=7, label=key_text(key))
         # A deleted row has no height any more: the cross is where the row was.
         gone = [(each.timestamp, heights[place - 1]) for place, each in enumerate(own) if each.value is None and place]
         axes.plot([time for time, _ in gone], [y for _, y in gone], "x", color=LATE, markersize=10, markeredgewidth=2)

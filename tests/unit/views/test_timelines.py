@@ -423,6 +423,11 @@ def test_a_row_is_drawn_as_long_as_it_holds_and_a_lookup_goes_straight_down_to_i
         (lambda: windows_timeline([("KO", 1)], []), "('KO', 1) is no record with a time"),
         (lambda: join_timeline([("k", "a", 1)], [("k", "b", 2)], [("a", "c")]), "'c', which is no record of right"),
         (lambda: punctuation_timeline([("k", "a", 1)], [], 0), "interval=0 is no interval"),
+        (lambda: stream_time([("k", 1, None)]), "The record of 'k' has the time None: give a whole number"),
+        (lambda: windows_timeline([("k", 1, "09:00")], []), "the time '09:00': give a whole number"),
+        (lambda: table_timeline([("k", {"n": 1}, 1)], lambda value: value["m"]), "say which number of it to draw"),
+        (lambda: join_timeline([("k", "a", 1)], [], [("a", None, None)]), "('a', None, None) is no pair of joined"),
+        (lambda: join_timeline([("k", "a", 1)], [], [None]), "None is no pair of joined records"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_sentence_and_leaves_no_figure_open(
@@ -431,6 +436,22 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence_and_leaves_no_figure_open(
     with pytest.raises(ValueError, match=re.escape(says)):
         draw()
     assert plt.get_fignums() == []
+
+
+def test_very_long_and_very_many_keys_leave_room_for_the_picture() -> None:
+    long = "k" * 200
+    figures = [
+        windows_timeline([(long, 1, 0)], []),
+        join_timeline([(long, "a", 0)], [(long, "b", 1)], [], names=(long, long)),
+        table_timeline([(f"key{number}", number, number) for number in range(60)]),
+    ]
+    for figure in figures:
+        figure.canvas.draw()
+        assert axes_of(figure).get_window_extent().width > figure.bbox.width / 2
+        assert axes_of(figure).get_window_extent().height > figure.bbox.height / 2
+    written = axes_of(figures[2]).get_legend()
+    assert written is not None
+    assert [text.get_text() for text in written.get_texts()][-2:] == ["key11", "… 48 more"]
 
 
 def legend(figure: Figure) -> list[str]:
