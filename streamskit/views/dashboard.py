@@ -59,7 +59,7 @@ class Dashboard(widgets.VBox):
         super().__init__([widgets.HTML(STYLE), self._heading, widgets.GridBox(views, layout=layout)])
         self.add_class(LIVE)
         for each in views:
-            each.refreshed = partial(self._keep, each)
+            each.refreshed.append(partial(self._keep, each))
 
     def __repr__(self) -> str:
         return f"<Dashboard of {len(self.views)} views: {', '.join(map(repr, self.views))}>"

@@ -55,7 +55,7 @@ class LiveView(widgets.VBox):
         self._is_closed = False
         self._followers = set[object]()
         self._kept = KeptPage(self._page)
-        self.refreshed: Callable[[], None] = lambda: None
+        self.refreshed: list[Callable[[], None]] = []
         self._answers = PageAnswers(self._on_answer)
         self._header = UnsentHTML(self._is_seen)
         self._parts = {name: UnsentHTML(self._is_seen) for name in self.PAGE.parts}
@@ -104,7 +104,8 @@ class LiveView(widgets.VBox):
                 self.redraw()
                 if self._is_seen() or not self.is_live:
                     self._kept.keep(at_once=not self.is_live)
-                    self.refreshed()
+                    for tell in list(self.refreshed):
+                        tell()
             except Exception as failure:
                 why = str(failure).removesuffix(".")
                 self._complain(f"{self.PAGE.subject} could not be read: {why}. The next refresh tries again.")
@@ -210,8 +211,13 @@ class LiveView(widgets.VBox):
             return "stopped"
         return "paused" if self._pause.value else "live"
 
+    @property
+    def _is_counted(self) -> bool:
+        """Whether a page has counted it last; pages that share the count may bring it below 0."""
+        return (self._view_count or 0) > 0
+
     def _is_on_a_page(self) -> bool:
-        is_shown = self._view_count and not self._answers.is_silent
+        is_shown = self._is_counted and not self._answers.is_silent
         return bool(is_shown or time.monotonic() < self._awaited_until)
 
     def _is_seen(self) -> bool:
@@ -222,7 +228,7 @@ class LiveView(widgets.VBox):
         return self.is_live and bool(self._followers or self._is_on_a_page())
 
     def _tick(self) -> None:
-        if self._view_count and not self._answers.is_silent:
+        if self._is_counted and not self._answers.is_silent:
             self._answers.ask()
         self.refresh()
 
@@ -236,13 +242,18 @@ class LiveView(widgets.VBox):
         for each in (self._header, *self._parts.values()):
             each.catch_up()
 
-    def _on_answer(self) -> None:
+    def _on_answer(self, is_shown: bool) -> None:
+        if is_shown and not self._is_counted:
+            self._view_count = 1  # another page shows it than the one that has said that it does not
         self._catch_up()
         if not self._timer.is_running:
             self._timer.start()
 
     def _on_views(self, change: Any) -> None:
         self._awaited_until = 0.0
+        if not self._is_counted and not self._is_closed:
+            self._answers.ask_anew()
+            self._listen_beside_the_cells()
         self._catch_up()
         self._timer.start()
 

@@ -25,10 +25,10 @@ class PageAnswers(widgets.HBox):
     A page that has never answered is not called silent: it may be of a kind that does not report this.
 
     Args:
-        heard: called when a page has answered.
+        heard: called when a page has answered, with whether it shows the mark.
     """
 
-    def __init__(self, heard: Callable[[], None]) -> None:
+    def __init__(self, heard: Callable[[bool], None]) -> None:
         self._heard = heard
         self._asked_at, self._is_marked = 0.0, False
         self._unanswered_since: float | None = None
@@ -46,6 +46,14 @@ class PageAnswers(widgets.HBox):
             self._unanswered_since = now
         self._is_marked = not self._is_marked
         self.children = (self._mark,) if self._is_marked else ()
+
+    def ask_anew(self) -> None:
+        """Ask at once, by another mark, whose count no page has brought out of step: a page speaks only for itself."""
+        self.children = ()
+        close_whole(self._mark)
+        self._mark = _Mark(self._on_answer)
+        self._asked_at, self._is_marked = 0.0, False
+        self.ask()
 
     def wait_again(self) -> None:
         """Give the page time to answer, as if it had not been asked."""
@@ -71,7 +79,7 @@ class PageAnswers(widgets.HBox):
         is_beside_the_cells = threading.current_thread() is not threading.main_thread()
         self._patience = SOON if is_beside_the_cells else WHEN_IDLE
         self._unanswered_since = None
-        self._heard()
+        self._heard((self._mark._view_count or 0) > 0)
 
 
 class _Mark(widgets.HTML):

@@ -40,6 +40,20 @@ def test_a_dashboard_is_one_output_and_one_saved_page_with_all_its_views_that_is
     eventually(lambda: not threads())
 
 
+def test_a_view_in_two_dashboards_is_kept_up_to_date_in_both() -> None:
+    InteractiveShell.instance()
+    store = counts(a=1)
+    view = StoreView(store, refresh="50 ms")
+    with capture_output() as captured:
+        for title in ("One", "Two"):
+            Dashboard(view, title=title)._ipython_display_()
+        count(store, "a", 42)
+        view._pause.value = True
+    kept = [output.data.get("text/html", "") for output in captured.outputs]
+    assert [any(title in html and ">42</td>" in html for html in kept) for title in ("One", "Two")] == [True, True]
+    eventually(lambda: not threads())
+
+
 def test_a_chart_view_has_the_chart_of_a_store_and_no_rows() -> None:
     view = ChartView(counts(a=1))
     view.refresh()

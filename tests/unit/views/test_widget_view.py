@@ -103,6 +103,18 @@ def test_a_view_rests_while_its_page_answers_no_more_and_goes_on_when_one_does(
     eventually(lambda: ">43</td>" in view._parts["table"].value)
 
 
+@pytest.mark.parametrize("left", [0, -1])
+def test_a_view_goes_on_for_a_page_that_shows_it_when_another_shows_it_no_more(shown: Any, left: int) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    view._view_count = left  # one of its pages has cleared its output; they share the count
+    eventually(lambda: not is_looking(view))
+    assert view._answers.children == (view._answers._mark,), "the others are asked"
+    answer(view)
+    count(store, "a", 42)
+    eventually(lambda: ">42</td>" in view._parts["table"].value)
+
+
 def test_a_view_goes_on_for_a_page_that_never_says_what_it_shows(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_answers, "ASK_EVERY", 0.02)
     monkeypatch.setattr(page_answers, "SOON", 0.02)
