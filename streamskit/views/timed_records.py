@@ -31,9 +31,10 @@ def timed(record: Any) -> TimedRecord:
         ValueError: it is neither, or its time is no whole number.
     """
     taken = TimedRecord(record.key, record.value, record.timestamp) if hasattr(record, "timestamp") else _taken(record)
-    if not isinstance(taken.timestamp, Integral):
+    time: Any = taken.timestamp
+    if not isinstance(time, Integral):
         raise ValueError(
-            f"The record of {taken.key!r} has the time {taken.timestamp!r}: give a whole number of milliseconds since "
+            f"The record of {taken.key!r} has the time {time!r}: give a whole number of milliseconds since "
             "1970, such as at('09:00') of streamskit.datasets returns."
         )
     return taken

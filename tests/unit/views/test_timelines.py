@@ -30,6 +30,8 @@ from streamskit.views.timelines import (
 from tests.unit.views.widget_stores import MICROSECONDS
 
 HOUR = 3_600_000
+TRIPLE: Any = ("a", None, None)
+NO_PAIR: Any = None
 
 
 def axes_of(figure: Figure) -> Axes:
@@ -426,8 +428,8 @@ def test_a_row_is_drawn_as_long_as_it_holds_and_a_lookup_goes_straight_down_to_i
         (lambda: stream_time([("k", 1, None)]), "The record of 'k' has the time None: give a whole number"),
         (lambda: windows_timeline([("k", 1, "09:00")], []), "the time '09:00': give a whole number"),
         (lambda: table_timeline([("k", {"n": 1}, 1)], lambda value: value["m"]), "say which number of it to draw"),
-        (lambda: join_timeline([("k", "a", 1)], [], [("a", None, None)]), "('a', None, None) is no pair of joined"),
-        (lambda: join_timeline([("k", "a", 1)], [], [None]), "None is no pair of joined records"),
+        (lambda: join_timeline([("k", "a", 1)], [], [TRIPLE]), "('a', None, None) is no pair of joined"),
+        (lambda: join_timeline([("k", "a", 1)], [], [NO_PAIR]), "None is no pair of joined records"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_sentence_and_leaves_no_figure_open(
