@@ -9,7 +9,7 @@ from streamskit.topology.description import is_global
 from streamskit.topology.drawing import shapes
 from streamskit.topology.drawing.labels import in_words, tooltip
 from streamskit.topology.drawing.layout import Point
-from streamskit.topology.drawing.placing import HEADER, MARGIN, PAD, Box, Link, Places
+from streamskit.topology.drawing.placing import ACROSS, ALONG, HEADER, MARGIN, PAD, Box, Link, Places
 from streamskit.topology.drawing.shapes import Card, Engine
 from streamskit.topology.nodes import Node
 
@@ -149,12 +149,17 @@ class _Pen:
             top += height + gap
 
     def _said(self, name: str, x: float, y: float) -> Iterator[str]:
-        """Write a node's failure and note above it, or beside the arrow where the flow goes down."""
+        """Write a node's failure and note above it, or beside the arrow where the flow goes down.
+
+        They stay clear of those of the next node, however long they become: nothing moves when a note comes.
+        """
         failed, note = "✕ failed" if name in self._failed else "", self._notes.get(name, "")
         colour = shapes.RED if failed else shapes.QUIET
         if not self._places.down:
             whole = " · ".join(filter(None, (failed, note)))
-            yield shapes.text([whole], x, y, 10, colour, bold=bool(failed)) if whole else ""
+            room = self._places.card_width + ALONG - 4
+            yield shapes.text([whole], x, y, 10, colour, bold=bool(failed), room=room) if whole else ""
             return
         yield shapes.text([failed], x - 7, y, 10, colour, bold=True, anchor="end") if failed else ""
-        yield shapes.text([note], x + 7, y, 10, shapes.QUIET, anchor="start") if note else ""
+        room = self._places.card_width / 2 + ACROSS / 2 - 9
+        yield shapes.text([note], x + 7, y, 10, shapes.QUIET, anchor="start", room=room) if note else ""

@@ -1,5 +1,6 @@
 """What a topology's picture is made of: pipes for topics, boxes for operators, drums for stores, and text."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -179,12 +180,15 @@ def text(
     mono: bool = False,
     step: float = 11,
     anchor: str = "middle",
+    room: float = math.inf,
 ) -> str:
-    """Write lines of text, the first with its baseline at `y`."""
+    """Write lines of text, the first with its baseline at `y`; what may be wider than the room is fitted into it."""
     look: Look = {"font_size": size, "fill": fill, "text_anchor": anchor}
     look |= {"font_weight": "600"} if bold else {}
     look |= {"font_family": MONO} if mono else {}
-    return "".join(element("text", escape(each), x=x, y=y + step * row, **look) for row, each in enumerate(lines))
+    fitted: Look = {"textLength": room, "lengthAdjust": "spacingAndGlyphs"}
+    looks = [look | fitted if size * width_of(each) > room else look for each in lines]
+    return "".join(element("text", escape(each), x=x, y=y + step * row, **looks[row]) for row, each in enumerate(lines))
 
 
 def line(steps: Sequence[str | float], colour: str, dashed: bool = False) -> str:

@@ -248,6 +248,19 @@ def test_a_note_and_a_failure_are_written_at_their_nodes() -> None:
     assert centres(plain) == centres(svg), "nothing moves when a note comes"
 
 
+@pytest.mark.parametrize("count", [3, 12])
+def test_a_long_note_is_fitted_between_its_neighbours(count: int) -> None:
+    notes = {f"filter-{number}": "1,234,567 records/s · 12 dropped" for number in range(count)}
+    picture = parsed(draw([chain(count + 2)], notes=notes, failed=["filter-1"]))
+    fitted = [text for text in picture.iter(f"{SVG}text") if (text.text or "").endswith("12 dropped")]
+    (width,) = {float(text.attrib["textLength"]) for text in fitted}
+    if count == 3:  # side by side, each over its own node
+        one, two = (float(text.attrib["x"]) for text in fitted[:2])
+        assert one + width / 2 < two - width / 2
+    else:  # one beneath the other
+        assert all(float(text.attrib["x"]) + width <= float(picture.attrib["width"]) for text in fitted)
+
+
 def test_a_note_stands_beside_the_arrow_where_the_flow_goes_down() -> None:
     words = words_on(draw([chain(12)], notes={"filter-3": "900 records/s"}, failed=["filter-3"]))
     assert "✕ failed 900 records/s" in words
