@@ -81,11 +81,11 @@ clean:
 # Made again when the dependencies change; otherwise nothing here needs the network.
 $(READY): pyproject.toml constraints.txt
 	@found=; \
-	for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
-	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
+	for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-	  echo 'streamskit needs Python 3.11 or newer, and none is on PATH. Install one, or name it: make lab PYTHON=/path/to/python3' >&2; \
+	  echo 'streamskit needs Python 3.11 to 3.14, and none is on PATH. Install one, or name it: make lab PYTHON=/path/to/python3' >&2; \
 	  exit 1; \
 	fi; \
 	if $(PYTHON_IN_VENV) -c 'import pip' 2>/dev/null; then exit 0; fi; \

@@ -13,6 +13,8 @@ from examples.music.application import Music
 from examples.music.driver import Mischief
 from streamskit import StreamsKitError
 
+LAST_PORT = 65_535
+
 TO_STOP = 90.0
 """After how many seconds a service that does not stop is ended all the same."""
 
@@ -23,10 +25,23 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.command_config is not None and chosen.bootstrap_servers is None:
         parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")
+    if not 0 <= chosen.port <= LAST_PORT:
+        parser.error(f"--port is {chosen.port}: give a number from 1 to {LAST_PORT}, or 0 for a free one.")
     told = threading.Event()
     _listen(told)
     logging.getLogger("streamskit").setLevel(logging.ERROR)  # of broken plays the page tells
     print("A broker, Spark and the service start; that takes half a minute.", flush=True)
+    try:
+        return _serve(chosen, told)
+    except StreamsKitError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:  # while Spark starts, its own handler takes Ctrl-C
+        return 130
+
+
+def _serve(chosen: argparse.Namespace, told: threading.Event) -> int:
+    """Start the service, run it until told to stop, and end all of it."""
     music = Music(
         chosen.port,
         chosen.instances,
@@ -46,11 +61,6 @@ def main() -> int:
             print(f"A further instance answers at {server.url}/ ; kill it, and watch the page.", flush=True)
         _run(music, told, chosen.seconds, Mischief(chosen.seed))
         return 1 if music.trouble() else 0
-    except StreamsKitError as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:  # while Spark starts, its own handler takes Ctrl-C
-        return 130
     finally:
         print("Stopping.", flush=True)
         last = threading.Timer(TO_STOP, os._exit, [1])

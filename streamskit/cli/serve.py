@@ -28,6 +28,8 @@ from streamskit.queries.rest_service import RestService
 from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.serdes import Serde
 
+LAST_PORT = 65_535
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer queries until told to stop, and return the exit code.
@@ -35,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         StreamsError: the instance cannot answer, or stopped by itself.
     """
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if not 0 <= chosen.port <= LAST_PORT:
+        parser.error(f"--port is {chosen.port}: give a number from 1 to {LAST_PORT}, or 0 for a free one.")
     chosen.application_id = own_name(chosen.application_id)
     _serve(chosen)
     return 0

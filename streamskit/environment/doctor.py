@@ -76,7 +76,7 @@ def _python() -> tuple[Status, str, str]:
         return (
             "problem",
             f"Python {version} is too old.",
-            "Install Python 3.11 or newer, remove the folder .venv and run `make lab`.",
+            "Install Python 3.11 to 3.14, remove the folder .venv and run `make lab`.",
         )
     return "ok", f"Python {version} in {sys.prefix}.", ""
 

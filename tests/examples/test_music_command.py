@@ -72,6 +72,36 @@ def test_what_lets_clients_into_a_cluster_reaches_all_of_it(monkeypatch: pytest.
     assert music.broker.connection.file == file
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--bootstrap-servers=nonsense"], "bootstrap_servers is 'nonsense'; give host:port"),
+        (
+            ["--bootstrap-servers=localhost:9", "--command-config=/nowhere"],
+            "The file with client settings, /nowhere,",
+        ),
+    ],
+)
+def test_a_wrong_address_or_file_is_a_sentence_and_no_stack_trace(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["music", *words])
+    monkeypatch.setattr(command, "_listen", lambda told: None)
+    assert command.main() == 1
+    assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_port_that_there_is_not_is_refused_before_anything_starts(
+    port: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["music", f"--port={port}"])
+    monkeypatch.setattr(command, "Music", None)
+    with pytest.raises(SystemExit):
+        command.main()
+    assert f"--port is {port}: give a number from 1 to 65535, or 0 for a free one." in capsys.readouterr().err
+
+
 def test_client_settings_without_a_cluster_are_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,13 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_port_that_there_is_not_is_refused_by_its_option(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        serve.main(["x", "--bootstrap-servers=localhost:9", f"--port={port}"])
+    assert f"--port is {port}: give a number from 1 to 65535, or 0 for a free one." in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("named", "says"),

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -106,6 +108,42 @@ def test_a_broker_that_a_new_application_cannot_reach_is_a_sentence_and_no_stack
     )
     assert ran.returncode == 1
     assert ran.stderr.startswith("bootstrap_servers is 'localhost'; give host:port, such as 'localhost:9092'")
+
+
+STANDS_IN = """
+import sys, time
+from contextlib import nullcontext
+from types import SimpleNamespace
+from page_visits import __main__ as program
+
+program.ExternalBroker = lambda servers: SimpleNamespace(topics=lambda: [], create_topics=lambda *_, **__: None,
+                                                         bootstrap_servers=servers)
+program.KafkaStreams = lambda *_: (time.sleep(60) if "slow:1" in sys.argv
+                                   else nullcontext(SimpleNamespace(failure=None)))
+print("ready", flush=True)
+program.main()
+"""
+"""A new application's program, with a broker and streams that do nothing in place of its own."""
+
+
+@pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("servers", "lines", "code"),
+    [("some:1", ["ready\n", "Running at some:1; Ctrl-C ends it.\n"], 0), ("slow:1", ["ready\n"], 1)],
+)
+def test_ctrl_c_and_docker_stop_end_a_new_application_without_a_stack_trace(
+    project: Path, servers: str, lines: list[str], code: int, wish: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", STANDS_IN, "--bootstrap-servers", servers]
+    told = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project), *sys.path])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=project, env=told, text=True, **pipes) as ran:  # type: ignore[call-overload]
+        assert [ran.stdout.readline() for _ in lines] == lines
+        if code:
+            time.sleep(1)  # until it starts
+        ran.send_signal(wish)
+        assert ran.communicate(timeout=60)[1] == ("Interrupted.\n" if code else "")
+    assert ran.returncode == code
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
