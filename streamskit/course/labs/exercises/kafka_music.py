@@ -196,7 +196,8 @@ def _by_artist(record: Piped) -> str:
 def _artist_hours(key: Callable[[Piped], str] = _by_artist, least: int = LONG_ENOUGH, grace: int = GRACE) -> Recording:
     steps = [
         play("song-04", 5), play("song-05", 20), play("song-17", 40), play("song-06", 45, 20_000), play("song-04", 62),
-        play("song-06", 58), play("song-17", 71), play("song-05", 59), play("song-18", 95), play("song-17", 80),
+        play("song-06", 58), play("song-17", 69.9), play("song-04", 57), play("song-06", 70), play("song-05", 59),
+        play("song-18", 95), play("song-17", 80),
     ]  # fmt: skip
     counts: Counter[Windowed] = Counter()
     latest: dict[Windowed, int] = {}
@@ -285,8 +286,8 @@ LAB = lab(
             "a song that was skipped counted": WrongLoop(lambda: _artist_hours(least=0)),
             "counted by song": WrongLoop(lambda: _artist_hours(_by_song)),
             "counted by listener": WrongLoop(lambda: _artist_hours(_by_listener)),
-            "late record counted": WrongLoop(lambda: _artist_hours(grace=24 * HOUR)),
-            "record in time dropped": WrongLoop(lambda: _artist_hours(grace=0)),
+            "late record counted": [WrongLoop(partial(_artist_hours, grace=grace)) for grace in (24 * HOUR, GRACE + 1)],
+            "record in time dropped": [WrongLoop(partial(_artist_hours, grace=grace)) for grace in (0, GRACE // 2)],
         },
     ),
     on_air=Lives("on_air", an_afternoon, judge_on_air, returns_application=True),
