@@ -319,6 +319,31 @@ def test_eight_shares_of_a_count_are_worth_nothing_if_each_has_a_part_of_a_stati
     assert found.passed, found.says
 
 
+def test_points_of_a_card_are_split_behind_a_repartition_by_shop() -> None:
+    class Points(Processor):
+        def process(self, record: Record) -> None:
+            store, change = self.context.state_store("points"), record.value["Points"]
+            card = record.value["CustomerCardNo"]
+            left = (store.get(card) or 0.0) + change
+            if left >= 0:
+                store.put(card, left)
+                if change < 0:
+                    self.context.forward(record.with_key(card).with_value({"Points": -change, "Left": left}))
+
+    def answer(builder: StreamsBuilder) -> None:
+        bought = builder.stream("pos-invoices", value=INVOICE).filter(lambda v: F.upper(v.CustomerType) == "PRIME")
+        earned = bought.map_values(lambda v: F.struct(v.CustomerCardNo, (v.TotalAmount * 0.02).alias("Points")))
+        spent = builder.stream("pos-redemptions", value=Serdes.json("CustomerCardNo string, Points double"))
+        taken = spent.map_values(lambda v: v.withField("Points", -v.Points))
+        store, voucher = Stores.persistent_key_value_store("points", STRING, DOUBLE), "Points double, Left double"
+        vouchers = earned.merge(taken).repartition().process(Points, stores=[store], value=Serdes.json(voucher))
+        vouchers.to("pos-vouchers")
+
+    found = catalogue.exercise("points_to_spend").examine_answer(answer)
+    assert found.misconception
+    assert found.misconception.name == SPLIT
+
+
 def test_who_brings_keys_together_in_a_topic_of_their_own_is_right() -> None:
     def answer(builder: StreamsBuilder) -> None:
         def through_a_topic(records: KStream, field: str) -> KStream:

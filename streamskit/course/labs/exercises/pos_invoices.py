@@ -19,6 +19,7 @@ from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.misconceptions import one_at_most
 from streamskit.course.labs.missions import A_PROCESSOR, ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording
+from streamskit.course.labs.several_tasks import SPLIT
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.serdes import Serdes
@@ -147,7 +148,8 @@ class _Points(Runs):
 
 
 def _sub_topologies(answer: Any, verdict: Verdict) -> list[list[Node]]:
-    return topology_of(answer).sub_topologies() if verdict.passed else []
+    is_split = verdict.misconception is not None and verdict.misconception.name == SPLIT
+    return topology_of(answer).sub_topologies() if verdict.passed or is_split else []
 
 
 def _vouchers(
@@ -234,12 +236,19 @@ def spending(earned_repartitioned: bool, spent_repartitioned: bool = False) -> A
 def _ask_in_several_tasks() -> list[Ask]:
     asks = []
     for count, seed, partitions in ((120, 23, 3), (300, 29, 4), (60, 31, 1)):
-        records = [record._asdict() for record in some_invoices(count, seed)]
+        records = [_of_its_till(record) for record in some_invoices(count, seed)]
         partition = _partition_of(partitions)
         expected = _split(records, _place_by(partition))
         told = f"split_customers(records, partition_of) for {count} invoices in {partitions} partitions"
         asks.append(Ask(told, (records, partition), expected))
     return asks
+
+
+def _of_its_till(record: Piped) -> dict[str, Any]:
+    """Return an invoice as its till writes it: those of every other shop have no capitals."""
+    has_capitals = int(record.key[-1]) % 2 == 0
+    kind = record.value["CustomerType"]
+    return record._asdict() | {"value": record.value | {"CustomerType": kind if has_capitals else kind.lower()}}
 
 
 def _place_by(partition_of: Callable[[str], int]) -> Callable[[dict[str, Any]], int]:
@@ -251,11 +260,14 @@ def _partition_of(partitions: int) -> Callable[[str], int]:
 
 
 def _split(
-    records: Sequence[dict[str, Any]], place: Callable[[dict[str, Any]], Any], prime: bool = True, least: int = 2
+    records: Sequence[dict[str, Any]],
+    place: Callable[[dict[str, Any]], Any],
+    is_prime: Callable[[Invoice], bool] = _is_prime,
+    least: int = 2,
 ) -> set[str]:
     places: dict[str, set[Any]] = defaultdict(set)
     for record in records:
-        if _is_prime(record["value"]) or not prime:
+        if is_prime(record["value"]):
             places[record["value"]["CustomerCardNo"]].add(place(record))
     return {card for card, some in places.items() if len(some) >= least}
 
@@ -310,6 +322,7 @@ LAB = lab(
             "no repartition before the store": [spending(False), spending(True)],
             "two repartition topics": spending(True, True),
         },
+        partitions=3,
     ),
     split_customers=Asks(
         _ask_in_several_tasks,
@@ -321,7 +334,10 @@ LAB = lab(
                 lambda records, partition_of: _split(records, lambda record: record["value"]["StoreID"]),
             ],
             "customers who get no points": lambda records, partition_of: _split(
-                records, lambda record: partition_of(record["key"]), prime=False
+                records, _place_by(partition_of), lambda invoice: True
+            ),
+            "capital letters taken for granted": lambda records, partition_of: _split(
+                records, _place_by(partition_of), lambda invoice: invoice["CustomerType"] == "PRIME"
             ),
             "customers of one task": lambda records, partition_of: _split(
                 records, lambda record: partition_of(record["key"]), least=1
