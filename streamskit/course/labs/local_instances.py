@@ -30,7 +30,7 @@ class LocalInstances:
         rows: what it holds.
         count: how many instances there are.
         partitions: how many partitions the store has.
-        behind: how many updates of the store's first partition have not been read yet.
+        behind: how many updates of the store's second partition have not been read yet; of the others, fewer.
         folder: where to keep the rows on the disk; in memory when not given.
         updates: how often each row is written, the last time with its value.
         service: routes that they have beside the built-in ones.
@@ -175,7 +175,7 @@ class _Instance:
 
     def _state(self, partition: int) -> PartitionState:
         position = self.held.open(partition).position
-        return PartitionState(partition, "active", position, position + (0 if partition else self._behind), True)
+        return PartitionState(partition, "active", position, position + max(0, self._behind - abs(partition - 1)), True)
 
 
 def _on_disk(folder: Path) -> Callable[[int], Any]:
