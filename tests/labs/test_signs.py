@@ -15,6 +15,7 @@ from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, recognise
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.several_tasks import SPLIT
+from streamskit.course.labs.starting_again import IN_A_FIELD
 from streamskit.course.labs.trial import Trial
 from streamskit.serdes.serde import SerdeError
 
@@ -130,4 +131,4 @@ def test_a_general_mistake_of_functions_is_told_by_their_answers(name: str) -> N
 
 
 def test_every_general_mistake_has_words() -> None:
-    assert WORDS.keys() == GENERAL.keys() | asking.GENERAL.keys() | {SPLIT}
+    assert WORDS.keys() == GENERAL.keys() | asking.GENERAL.keys() | {SPLIT, IN_A_FIELD}

@@ -16,7 +16,8 @@ from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception, Sign, recognise
 from streamskit.course.labs.recording import Recording
 from streamskit.course.labs.several_tasks import SPLIT, split_over_tasks
-from streamskit.course.labs.trial import run
+from streamskit.course.labs.starting_again import IN_A_FIELD
+from streamskit.course.labs.trial import forgetting_fields, run
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.failures import Line
 from streamskit.topology import Topology
@@ -190,16 +191,31 @@ class Runs:
         except StreamsKitError as error:
             return self._refused("It does not make a topology", error)
         try:
-            outcome = Outcome(recording, run(topology, recording, notes_between=self.partitions > 1))
+            outcome, without_fields = self._outcomes(topology, recording)
         except StreamsKitError as error:
             return self._refused("The topology cannot run", error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if not outcome.is_right:
             return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
+        if without_fields:
+            return replace(mistaken(IN_A_FIELD), outcome=without_fields)
         if self.partitions > 1 and (found := split_over_tasks(outcome.trial, recording, self.partitions)):
             return mistaken(SPLIT, partitions=self.partitions, found=found)
         return Verdict(True, self.tested or recording.told(), outcome=outcome)
+
+    def _outcomes(self, topology: Topology, recording: Recording) -> tuple[Outcome, Outcome | None]:
+        """Return the outcome and, if it is another one, that of processors that start again before each record."""
+
+        def outcome(of: Topology) -> Outcome:
+            return Outcome(recording, run(of, recording, notes_between=self.partitions > 1))
+
+        starting_again = forgetting_fields(topology)
+        if starting_again is None:
+            return outcome(topology), None
+        found = outcome(starting_again)
+        is_known = found.is_right or found.trial.is_stub
+        return (found, None) if is_known else (outcome(topology), found)
 
     def _refused(self, why: str, error: StreamsKitError) -> Verdict:
         return replace(wrong(f"{why}: {error}", _named(error, self.errors)), cause=error)

@@ -4,15 +4,17 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError, TopologyError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
+from streamskit.course.labs.starting_again import starting_again
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import SerdeError
 from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 from streamskit.topology import Topology
+from streamskit.topology.nodes import Process, of_kind
 
 BYTES = Serdes.byte_array()
 
@@ -65,6 +67,17 @@ def run(topology: Topology, recording: Recording, notes_between: bool = False) -
             _note(trial.between, number, between)
         trial.stores = _stores(driver, recording)
     return trial
+
+
+def forgetting_fields(topology: Topology) -> Topology | None:
+    """Return a topology whose processors start again before each record; None if it has none that can."""
+    changed = [
+        replace(node, supplier=supplier)
+        for node in of_kind(Process, topology.nodes.values())
+        if (supplier := starting_again(node.supplier)) is not node.supplier
+    ]
+    named = {node.name: node for node in changed}
+    return topology.with_each_node(lambda node: named.get(node.name, node)) if named else None
 
 
 def _topics(driver: TopologyTestDriver, recording: Recording) -> dict[str, TestOutputTopic]:
