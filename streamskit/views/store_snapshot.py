@@ -101,7 +101,7 @@ def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[Ke
 
 def _first(rows: Sequence[KeyValue], count: int, is_wanted: Callable[[Any], bool]) -> list[KeyValue]:
     """Return the newest windows, those of the same time in key order; or the first rows in the order they come."""
-    fitting = [row for row in rows if is_wanted(_inner(row.key))]
+    fitting = [row for row in map(KeyValue._make, rows) if is_wanted(_inner(row.key))]
     if any(isinstance(row.key, Windowed) for row in fitting):
         fitting.sort(key=lambda row: (-row.key.start, str(row.key.key)))
     return fitting[:count]

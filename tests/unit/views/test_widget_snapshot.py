@@ -30,6 +30,16 @@ def test_the_newest_windows_come_first_and_no_more_than_asked_for() -> None:
     assert taken.total == 4
 
 
+def test_a_store_of_ones_own_may_return_pairs() -> None:
+    class Own:
+        name, kind = "own", "key-value"
+
+        def all(self) -> Any:
+            return [("a", 1), ("b", 2)]
+
+    assert [row.key for row in store_snapshot(Own()).rows] == ["a", "b"]
+
+
 def test_windows_that_have_expired_are_not_counted() -> None:
     store = trades()
     put(store, "KO", 0, count=1)
