@@ -135,7 +135,7 @@ def test_ctrl_c_and_docker_stop_end_a_new_application_without_a_stack_trace(
     project: Path, servers: str, lines: list[str], code: int, wish: signal.Signals
 ) -> None:
     command = [sys.executable, "-c", STANDS_IN, "--bootstrap-servers", servers]
-    told = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project), *sys.path])}
+    told = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project), *sys.path]), "PYTHONUNBUFFERED": ""}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=project, env=told, text=True, **pipes) as ran:  # type: ignore[call-overload]
         assert [ran.stdout.readline() for _ in lines] == lines
