@@ -1,6 +1,5 @@
 """Local copies of stores whose rows have times: windows and sessions, which expire, and versions."""
 
-import struct
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
@@ -96,11 +95,6 @@ class TimedStore(LocalStore):
     def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
         """Return the sort key of rows in lists, as in Kafka Streams, which has segments on disk."""
 
-    def _order_on_disk(self, row: bytes) -> tuple[Any, ...]:
-        """Return where Kafka Streams has a row: its segment, then the bytes of key and times, the last time first."""
-        times = [time_at(row, place) for place in range(len(row) - 8, len(row) - 8 - 8 * self.times, -8)]
-        return times[0] // self._length, unkeyed(row, self.times) + struct.pack(f">{self.times}q", *times)
-
     def _beginning(self, key: bytes) -> bytes:
         return _begin(key) or b""
 
@@ -159,9 +153,8 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         is_of_some_keys = not (span.begin is None and span.end is None)
         has_index = isinstance(self._store.windows, SlidingWindows) and is_of_some_keys
         goes_by_time = not self._store.persistent or (self._store.by_time and not has_index)
-        if goes_by_time:
-            return lambda row: (time_at(row, len(row) - 8), row)
-        return self._order_on_disk
+        length = 1 if goes_by_time else self._length
+        return lambda row: (time_at(row, len(row) - 8) // length, row)
 
     def _value_at(self, key: Any, start: Time) -> Any:
         found = self.entry(key, start)
@@ -197,9 +190,13 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
         return Span(begin, None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 17, reverse)
 
     def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
-        if self._store.persistent:
-            return self._order_on_disk
-        return lambda row: (time_at(row, len(row) - 8), row[:-16], -time_at(row, len(row) - 16))
+        persistent, length = self._store.persistent, self._length
+
+        def place(row: bytes) -> tuple[Any, ...]:
+            key, start, end = row[:-16], time_at(row, len(row) - 16), time_at(row, len(row) - 8)
+            return (end // length, key, end, start) if persistent else (end, key, -start)
+
+        return place
 
     def _row(self, key: bytes) -> bytes:
         return keyed(key[:-16]) + sorting_time(key[-8:]) + sorting_time(key[-16:-8])

@@ -1,5 +1,6 @@
 """Answers that are right as long as a topic has one partition, and those that are right with any number of them."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -159,22 +160,21 @@ def changed_minds(before: Before) -> Callable[[StreamsBuilder], None]:
 
 def rating_spread(before: Before) -> Callable[[StreamsBuilder], None]:
     class Spread(Processor):
-        """Keeps its sums in a field, which is state of a task as well."""
-
-        def __init__(self) -> None:
-            self.given: dict[str, list[int]] = {}
+        """Keeps the ratings of each movie as text in its store."""
 
         def process(self, record: Record) -> None:
-            movie = record.value["movie_id"]
-            given = self.given.setdefault(movie, [])
-            given.append(record.value["rating"])
+            movie, rating = record.value["movie_id"], record.value["rating"]
+            rows = self.context.state_store("given")
+            given = [*json.loads(rows.get(movie) or "[]"), rating]
+            rows.put(movie, json.dumps(given))
             mean = sum(given) / len(given)
             spread = (sum((rating - mean) ** 2 for rating in given) / len(given)) ** 0.5
             self.context.forward(Record(movie, spread, record.timestamp))
 
     def answer(builder: StreamsBuilder) -> None:
         given = before(builder.stream("rated-ratings", value=RATINGS), "movie_id")
-        given.process(Spread, key=STRING, value=DOUBLE).to("rating-spread")
+        store = Stores.persistent_key_value_store("given", STRING, STRING)
+        given.process(Spread, stores=[store], key=STRING, value=DOUBLE).to("rating-spread")
 
     return answer
 

@@ -29,17 +29,6 @@ def put(store: LocalWindowStore, key: str, start: int, value: int, partition: in
     store.apply(key.encode() + struct.pack(">qi", start, 0), struct.pack(">q", value), start, partition)
 
 
-def test_windows_and_sessions_are_listed_by_the_bytes_of_key_and_time_together_as_in_kafka_streams() -> None:
-    """The zero bytes of a short key's time come after those that a longer key begins with."""
-    windows = window_store()
-    sessions = LocalSessionStore(Store("visits", "session", Serdes.string(), Serdes.long(), None, 10_000))
-    for key, time in (("a", 99), ("a\0", 100), ("ab", 5)):
-        put(windows, key, time, 1)
-        sessions.apply(key.encode() + struct.pack(">qq", time, time), struct.pack(">q", 1), time, 0)
-    for found in (windows.all(), sessions.fetch_range(None, None)):
-        assert [(row.key.key, row.key.start) for row in found] == [("a\0", 100), ("a", 99), ("ab", 5)]
-
-
 def test_a_key_value_store_keeps_the_latest_value_and_forgets_a_deleted_key() -> None:
     store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
     for key, value in ((b"b", 1), (b"a", 2), (b"b", 3), (b"c", 4)):
