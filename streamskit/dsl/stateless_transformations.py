@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, Self
 
 from pyspark.sql import Column
@@ -192,23 +193,44 @@ class StatelessTransformations(RepartitionableStream):
         """
         self._with_effect("KSTREAM-FOREACH", "foreach", action, name)
 
-    def print(self, label: str | None = None, name: str | None = None) -> None:
+    def print(
+        self,
+        label: str | None = None,
+        name: str | None = None,
+        mapper: PythonFunction | None = None,
+        file: str | Path | None = None,
+    ) -> None:
         """Print each record as `[label]: key, value`.
 
         Args:
             label: the text in the brackets; by default the name of the previous step.
             name: a name of your own for this step.
+            mapper: a plain Python function of key and value that returns what to print after the label.
+            file: a file to write the lines to, as UTF-8, instead of printing them. It is emptied now, and each line is
+                added at once.
 
-        >>> lines.print(label="lines")
+        Raises:
+            TopologyError: the mapper does not take two arguments, or the file cannot be written.
 
-        Mirrors `KStream#print`; Spark's console sink.
+        >>> lines.print(label="lines", mapper=lambda key, value: f"{value} from {key}")
+
+        Mirrors `KStream#print(Printed)`, `Printed#withLabel`, `#withKeyValueMapper`, `#toFile`; Spark's console sink.
         """
-        title = label or self._name
+        name = self._graph.name_for("KSTREAM-PRINTER", name)
+        step, title = self._step("print", name), label or self._name
+        if mapper is not None:
+            type_inference.check_signature(mapper, "mapper", ("key", "value"), step)
+        path = _emptied(file, step) if file is not None else None
 
         def show(key: Any, value: Any) -> None:
-            print(f"[{title}]: {key}, {value}")
+            line = f"[{title}]: {f'{key}, {value}' if mapper is None else mapper(key, value)}"
+            if path is None:
+                print(line)
+            else:
+                with path.open("a", encoding="utf-8") as opened:
+                    opened.write(f"{line}\n")
 
-        self._with_effect("KSTREAM-PRINTER", "print", show, name)
+        self._next(nodes.SideEffect, name, action=show)
 
     def to(
         self,
@@ -287,3 +309,15 @@ def _with_fields(mapper: ColumnFunction, fields: tuple[str, str], key: Serde, va
         return result.cast(pairs) if isinstance(result, Column) else result
 
     return made
+
+
+def _emptied(file: str | Path, step: str) -> Path:
+    """Return the whole path of a file to print to, after it was made or emptied."""
+    path = Path(file).absolute()  # the program may change its folder before a record arrives
+    try:
+        path.write_text("")
+    except OSError as failure:
+        raise TopologyError(
+            f"{step}: the records cannot be printed to {file}: {failure.strerror}. Give a file in a folder that exists."
+        ) from failure
+    return path

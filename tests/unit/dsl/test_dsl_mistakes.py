@@ -89,6 +89,14 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: stream(b).peek(lambda v: None),
         r"peek .*the action is called with 2 arguments, as plain Python values.*lambda key, value",
     ),
+    "a mapper to print that takes one argument": (
+        lambda b: stream(b).print(mapper=lambda v: v),
+        r"print .*the mapper is called with 2 arguments, as plain Python values.*lambda key, value",
+    ),
+    "a file to print to in a folder that does not exist": (
+        lambda b: stream(b).print(file="no such folder/trades.txt"),
+        r"print \(KSTREAM-PRINTER-0000000001\) at test_dsl_mistakes\.py line \d+: .*No such file .*Give a file",
+    ),
     "a topic that is no text": (
         lambda b: stream(b).to(lambda v: v.price),
         "has to return the topic's name, but returns a double",

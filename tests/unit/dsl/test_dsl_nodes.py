@@ -1,5 +1,6 @@
 """What the steps of the DSL leave in the graph: nodes, serdes, stores, topics."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,3 +250,27 @@ def test_print_writes_each_record_with_a_label(builder: StreamsBuilder, capsys: 
     [action] = builder.build()["printer"].functions
     action("k", None)
     assert capsys.readouterr().out == "[seen]: k, None\n"
+
+
+def test_print_writes_what_its_mapper_makes(builder: StreamsBuilder, capsys: pytest.CaptureFixture[str]) -> None:
+    builder.stream("in").print("seen", name="printer", mapper=lambda key, value: f"{value} from {key}")
+    [action] = builder.build()["printer"].functions
+    action("k", None)
+    assert capsys.readouterr().out == "[seen]: None from k\n"
+
+
+def test_print_empties_its_file_and_adds_each_line_at_once(
+    builder: StreamsBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "seen.txt").write_text("of an earlier run\n")
+    monkeypatch.chdir(tmp_path)
+    lines = builder.stream("in")
+    lines.print("one", name="one", file="seen.txt")
+    lines.print("other", name="other", file=tmp_path / "seen.txt", mapper=lambda key, value: value)
+    topology = builder.build()
+    [one], [other] = topology["one"].functions, topology["other"].functions
+    monkeypatch.chdir("/")
+    one("k", "größer")
+    other("k", 3)
+    assert (tmp_path / "seen.txt").read_text(encoding="utf-8") == "[one]: k, größer\n[other]: 3\n"
+    assert capsys.readouterr().out == ""
