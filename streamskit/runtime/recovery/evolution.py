@@ -131,6 +131,8 @@ def changes(before: QueryPrint, now: QueryPrint, read: Collection[str] = ()) -> 
             f"had {_count(before.tasks, 'task')} and now has {now.tasks}: its topics have another number of "
             "partitions, so that keys would not meet their state"
         )
+    else:
+        yield from _exchanged(before, now, gone)
     if (now.operators or now.stores) and before.keeps_partitions != now.keeps_partitions:
         by = ["their keys alone", "a partitioner"]
         yield (
@@ -141,6 +143,18 @@ def changes(before: QueryPrint, now: QueryPrint, read: Collection[str] = ()) -> 
         yield f"has a new store {_quoted(added)}, which would lack all that was read before"
     if before.uses_wall_clock != now.uses_wall_clock:
         yield "now punctuates by the wall clock" if now.uses_wall_clock else "no longer punctuates by the wall clock"
+
+
+def _exchanged(before: QueryPrint, now: QueryPrint, gone: Collection[str]) -> Iterator[str]:
+    """Yield which operators would go on with the rows of others, as steps of one kind have changed places."""
+    filled = {store: each.name for each in now.operators for store in each.stores}
+    for one, other in zip(before.operators, now.operators, strict=True):
+        for store in one.stores:
+            if store not in other.stores and store in filled:
+                yield f"filled store '{store}' by {one.name} and now does so by {filled[store]}"
+        for side, same in zip(one.sides, other.sides, strict=False):
+            if moved := [topic for topic in side if topic not in same and topic not in gone]:
+                yield f"kept records of {_quoted(moved)} in {one.name} where it now keeps those of {_quoted(same)}"
 
 
 def _identity(operator: OperatorPrint) -> tuple[str, str, int]:
@@ -159,6 +173,14 @@ def _advice(before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint], cha
         pairs = ", ".join(f"sub-topology {old} is number {new} now" for old, new in moved.items())
         return f" It seems that {pairs}: write new parts of the program after the old ones."
     for name in changed:
+        gone = {*before[name].reads} - {*now[name].reads}
+        if [*map(_identity, before[name].operators)] == [*map(_identity, now[name].operators)] and any(
+            _exchanged(before[name], now[name], gone)
+        ):
+            return (
+                " Steps have changed places, and each would go on with the rows of the other: write them in the order "
+                "that they had, and the two sides of a join where they were."
+            )
         for one, other in zip(before[name].operators, now[name].operators, strict=False):
             if one.name != other.name and GENERATED.sub("", one.name) == GENERATED.sub("", other.name):
                 return (

@@ -6,7 +6,7 @@ query reads and remembers is noted in the application's folder, as `topology.jso
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import has_fractions
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.planned_operators import nodes_of
-from streamskit.topology.nodes import Node
+from streamskit.topology.nodes import Node, Source
 
 FILE = "topology.json"
 VERSION = 2
@@ -38,7 +38,8 @@ RENAMED = {
 class OperatorPrint:
     """What identifies the state of an operator: `keeps` are the serdes of what it remembers.
 
-    Spark numbers its own operators; the state of those in Python is found by their names.
+    Spark numbers its own operators; the state of those in Python is found by their names. `stores` are those that it
+    fills, and `sides` the topics of the records that it remembers, for each side of a join; neither is in older files.
     """
 
     name: str
@@ -47,10 +48,13 @@ class OperatorPrint:
     windows: str = ""
     level: int = 1
     in_python: bool = True
+    stores: list[str] = field(default_factory=list)
+    sides: list[list[str]] = field(default_factory=list)
 
     def is_same(self, other: "OperatorPrint") -> bool:
-        """Whether both operators have the same state."""
-        return replace(self, name="") == replace(other, name="") and (self.name == other.name or not self.in_python)
+        """Whether both operators have the same kind of state, whatever the topics that it comes from."""
+        one, two = (replace(each, name="", stores=[], sides=[]) for each in (self, other))
+        return one == two and (self.name == other.name or not self.in_python)
 
     def is_of_same_step(self, other: "OperatorPrint") -> bool:
         """Whether both are the same step of a program, whoever keeps its state."""
@@ -79,7 +83,7 @@ class QueryPrint:
     @staticmethod
     def of(plan: Plan, tasks: int) -> "QueryPrint":
         """Return the print of a plan."""
-        native = [_of_spark(plan.native)] if plan.native is not None else []
+        native = [_of_spark(plan, plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
         uses_wall_clock = plan.wall_clock_interval is not None
@@ -146,17 +150,51 @@ class Fingerprint:
         return known
 
 
-def _of_spark(node: Node) -> OperatorPrint:
+def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     # Windows had a different state in Spark when its watermark decided which of them are closed.
     kind = f"{type(node).__name__}{BY_SPARK}" + (" and stream time" if node.windows else "")
     kind += ", 0.0 and -0.0 apart" if has_fractions(node.key.data_type) else ""  # they once had one count in common
-    return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
+    print_ = OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
+    return replace(print_, stores=_stores(plan, [node]), sides=_sides(plan, [node]))
 
 
 def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
     name, nodes = planned.operator.name, plan.topology.nodes
-    keeps = dict.fromkeys(state for node in nodes_of(name, plan) for state in node.state(nodes))
-    return OperatorPrint(name, type(planned.node).__name__, [*keeps], _windows(planned.node), planned.level)
+    run = nodes_of(name, plan)
+    keeps = dict.fromkeys(state for node in run for state in node.state(nodes))
+    print_ = OperatorPrint(name, type(planned.node).__name__, [*keeps], _windows(planned.node), planned.level)
+    return replace(print_, stores=_stores(plan, run), sides=_sides(plan, run))
+
+
+def _stores(plan: Plan, run: Sequence[Node]) -> list[str]:
+    """Return the stores with a changelog that an operator fills, which runs some nodes."""
+    logged = {store.name for store in plan.stores}
+    return sorted({store.name for node in run for store in node.stores} & logged)
+
+
+def _sides(plan: Plan, run: Sequence[Node]) -> list[list[str]]:
+    """Return the topics from which an operator gets what it remembers, for each side that it keeps apart.
+
+    What goes into the sides of a cogroup, or to processors that run together, is kept in common.
+    """
+    apart = [node.kept_apart(plan.topology.nodes) for node in run]
+    sides = next(
+        (each for each in apart if len(each) > 1), [[node for each in apart for side in each for node in side]]
+    )
+    return [_topics_of(plan, side) for side in sides]
+
+
+def _topics_of(plan: Plan, nodes: Sequence[Node]) -> list[str]:
+    """Return the topics from which records come to some nodes within their sub-topology."""
+    to_visit, visited, topics = [*nodes], set[str](), set[str]()
+    while to_visit:
+        node = to_visit.pop()
+        if isinstance(node, Source):
+            topics.update(f"{plan.application_id}-{topic}" if node.internal else topic for topic in node.topic_names)
+        elif node.name not in visited:
+            to_visit += [plan.topology[parent] for parent in node.parents]
+        visited.add(node.name)
+    return sorted(topics)
 
 
 def _windows(node: Node) -> str:

@@ -40,6 +40,9 @@ class JoinSide(Node):
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
         return [nodes[parent].types for parent in self.parents]
 
+    def kept_apart(self, nodes: Mapping[str, Node]) -> list[list[Node]]:
+        return [[nodes[parent] for parent in side.parents] for side in sides_of(self, nodes)]
+
 
 @dataclass(frozen=True)
 class StreamJoinSide(JoinSide):
@@ -95,6 +98,9 @@ class StreamTableJoin(Node):
 
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
         return [nodes[name].types for name in (*self.parents, self.table)]
+
+    def kept_apart(self, nodes: Mapping[str, Node]) -> list[list[Node]]:
+        return [[nodes[name]] for name in (*self.parents, self.table)]
 
 
 @dataclass(frozen=True)

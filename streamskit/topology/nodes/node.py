@@ -259,6 +259,10 @@ class Node:
         """Return what its operator remembers, in words, so that a change to the topology can be detected."""
         return [self.types]
 
+    def kept_apart(self, nodes: Mapping[str, "Node"]) -> list[list["Node"]]:
+        """Return the steps whose records its operator remembers, in one list for each side that it keeps apart."""
+        return [[nodes[parent] for parent in self.parents]]
+
     @property
     def types(self) -> str:
         """The serdes of what it passes on."""

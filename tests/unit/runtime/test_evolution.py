@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from streamskit import (
     FixedKeyProcessor,
     FixedKeyRecord,
+    JoinWindows,
     Processor,
     Record,
     Serdes,
@@ -292,6 +294,87 @@ def test_another_choice_of_partitions_before_what_is_kept_is_told() -> None:
     )
     assert goes_on(shared_out_by(None, counts=False), shared_out_by(to_the_first, counts=False))
     assert goes_on(shared_out_by(to_the_first), shared_out_by(lambda topic, key, value, num_partitions: 1))
+
+
+def sums(*topics: str) -> Write:
+    """Sums of two topics in one sub-topology, written in this order."""
+
+    def write(builder: StreamsBuilder) -> None:
+        made = {each: numbers(builder, each).group_by_key().reduce(add, f"{each}-sums") for each in topics}
+        made["a"].join(made["b"], lambda left, right: left + right).to_stream().to("out")
+
+    return write
+
+
+def test_steps_of_one_kind_that_changed_places_would_take_each_other_s_rows_and_are_refused() -> None:
+    said = refusal(sums("a", "b"), sums("b", "a"))
+    assert (
+        "sub-topology 0 filled store 'a-sums' by KSTREAM-REDUCE-0000000001 and now does so by "
+        "KSTREAM-REDUCE-0000000003, and kept records of 'a' in KSTREAM-REDUCE-0000000001 where it now keeps those of "
+        "'b', and filled store 'b-sums'"
+    ) in said
+    assert said.endswith("write them in the order that they had, and the two sides of a join where they were.")
+
+
+def test_stores_of_one_stream_that_changed_places_are_refused() -> None:
+    def both(*functions: Any) -> Write:
+        def write(builder: StreamsBuilder) -> None:
+            stream = numbers(builder).group_by_key()
+            for each in functions:
+                stream.reduce(each, each.__name__)
+
+        return write
+
+    assert "filled store 'add' by KSTREAM-REDUCE-0000000001" in refusal(both(add, max), both(max, add))
+
+
+@pytest.mark.parametrize("kind", ["tables", "streams", "stream and table"])
+def test_a_join_whose_sides_changed_places_is_refused(kind: str) -> None:
+    def joined(*sides: str) -> Write:
+        def write(builder: StreamsBuilder) -> None:
+            topics = {each: numbers(builder, each) for each in ("a", "b")}
+            if kind == "streams":
+                windows = JoinWindows.of_time_difference_with_no_grace("1 second")
+                topics[sides[0]].join(topics[sides[1]], add, windows).to("out")
+            elif kind == "tables":
+                left, right = (topics[each].to_table(name=f"{each}-table") for each in sides)
+                left.join(right, add, name="joined").to_stream().to("out")
+            else:
+                table = topics[sides[1]].to_table(name="table")
+                topics[sides[0]].join(table, add, name="joined").to("out")
+
+        return write
+
+    assert "kept records of 'a' in" in refusal(joined("a", "b"), joined("b", "a"))
+    assert goes_on(joined("a", "b"), joined("a", "b"))
+
+
+def test_one_topic_more_for_a_step_with_state_goes_on() -> None:
+    assert goes_on(from_topics("a"), from_topics("a", "b"))
+
+
+def test_the_streams_of_a_cogroup_share_their_rows_and_may_change_places() -> None:
+    def cogrouped(*topics: str) -> Write:
+        def write(builder: StreamsBuilder) -> None:
+            first, second = (numbers(builder, each).group_by_key() for each in topics)
+            total = first.cogroup(lambda k, v, total: total + v).cogroup(second, lambda k, v, total: total + v)
+            total.aggregate(lambda: 0, "totals", value=LONG)
+
+        return write
+
+    assert goes_on(cogrouped("a", "b"), cogrouped("b", "a"))
+
+
+def test_a_note_of_an_earlier_version_says_nothing_of_stores_and_sides_and_goes_on() -> None:
+    said = {name: asdict(each) for name, each in prints(sums("a", "b")).items()}
+    for query in said.values():
+        query["operators"] = [
+            {name: each for name, each in operator.items() if name not in ("stores", "sides")}
+            for operator in query["operators"]
+        ]
+    check(
+        "app", Path("folder"), {name: QueryPrint.from_json(each) for name, each in said.items()}, prints(sums("a", "b"))
+    )
 
 
 # The file.
