@@ -39,7 +39,7 @@ class Prediction:
             return self.trouble
         if self.guess is not ...:
             return f"Your guess is noted: {self.guess}. Now run the next cell."
-        kind = "a letter" if self.question.choices else "your guess"
+        kind = self.question.wanted
         return f"Put {kind} in place of the ... above, run this cell, and then the next one."
 
 
@@ -78,12 +78,13 @@ class Comparison:
         return Folded(title, html, self.says(), is_open)._repr_mimebundle_()
 
 
-def predict(name: str, guess: Any = ...) -> Prediction:
+def predict(name: str, guess: Any = ..., *more: Any) -> Prediction:
     """Ask what the next cell will give, and note what you expect.
 
     Args:
         name: of the question.
         guess: the letter of a choice, or a value; `...` is no guess yet.
+        more: the other numbers, for a question that asks for several, without parentheses around them.
 
     Raises:
         StreamsKitError: there is no such question.
@@ -91,6 +92,7 @@ def predict(name: str, guess: Any = ...) -> Prediction:
     >>> predict("partition-of-a-key", "b")  # doctest: +SKIP
     """
     asked = question(name)
+    guess = (guess, *more) if more else guess
     _guesses.pop(name, None)
     if guess is ...:
         return Prediction(asked)

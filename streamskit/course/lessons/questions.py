@@ -49,6 +49,20 @@ class Question:
         lengths = {len(read) if isinstance(read := _read(each), list) else 0 for each in self.mistakes}
         return lengths.pop() if not self.choices and len(lengths) == 1 else 0
 
+    @property
+    def wanted(self) -> str:
+        """What the learner writes, with quotes where Python needs them.
+
+        >>> Question("door", "demo", "Which?", "So.", {"a": "left", "b": "right", "c": "none"}).wanted
+        '"a", "b" or "c"'
+        """
+        if self.choices:
+            *others, last = (f'"{letter}"' for letter in self.choices)
+            return " or ".join(filter(None, (", ".join(others), last)))
+        if self.numbers_wanted:
+            return f"{self.numbers_wanted} numbers, such as {_example(self.numbers_wanted)},"
+        return "your guess" if self.wants_number or not self.mistakes else "your guess, a word in quotes,"
+
     def value_of(self, guess: Any) -> Any:
         """Return what a guess stands for: the choice of a letter, else itself.
 
@@ -60,9 +74,8 @@ class Question:
                 raise StreamsKitError(f"{guess!r} is not a number, and this question asks for one, such as 1.")
             count, read = self.numbers_wanted, _read(_plain(guess))
             if count and not (isinstance(read, list | tuple) and len(read) == count):
-                example = tuple(range(1, count + 1))
                 raise StreamsKitError(
-                    f"{guess!r} is not {count} numbers, and this question asks for {count}, such as {example}."
+                    f"{guess!r} is not {count} numbers, and this question asks for {count}, such as {_example(count)}."
                 )
             return guess
         letter = self.letter_of(guess)
@@ -161,6 +174,10 @@ def question(name: str) -> Question:
         advice = f"Did you mean {' or '.join(near)}?" if near else "The lesson's own cells have the names."
         raise StreamsKitError(f"There is no question '{name}'. {advice}")
     return questions()[name]
+
+
+def _example(count: int) -> tuple[int, ...]:
+    return tuple(range(1, count + 1))
 
 
 def _is_number(guess: Any) -> bool:

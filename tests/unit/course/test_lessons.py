@@ -84,6 +84,23 @@ def test_a_question_for_a_number_does_not_take_a_letter() -> None:
     assert "Your guess is noted: 4." in page(predict("seats", "4"))[1]
 
 
+def test_a_question_shows_what_to_write_with_the_quotes_that_python_needs() -> None:
+    assert page(predict("door"))[1].endswith(
+        'Put "a" or "b" in place of the ... above, run this cell, and then the next one.'
+    )
+    venue = Question("venue", "demo", "Which venue?", "The default.", {}, {"None": "That would be the default null."})
+    assert venue.wanted == "your guess, a word in quotes,"
+    assert Question("pair", "demo", "?", "So.", {}, {"(3, 21)": "No."}).wanted == "2 numbers, such as (1, 2),"
+    assert SEATS.wanted == "your guess"
+
+
+def test_several_numbers_need_no_parentheses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Question("pair", "demo", "Count and sum?", "So.", {}, {"(3, 21)": "Too many."})
+    monkeypatch.setattr(questions, "questions", lambda: {"pair": pair})
+    assert "Your guess is noted: (2, 12)." in page(predict("pair", 2, 12))[1]
+    assert reveal("pair", (2, 12)).is_right
+
+
 def test_a_question_for_two_numbers_takes_two(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Question("pair", "demo", "Count and sum?", "So.", {}, {"(3, 21)": "Too many.", "(2, 16)": "Too early."})
     monkeypatch.setattr(questions, "questions", lambda: {"pair": pair})
