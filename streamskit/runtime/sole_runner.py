@@ -158,10 +158,16 @@ class ApplicationLock:
                 self._lock.acquire(timeout=0)
         except Timeout:
             here = self._application_id in running_here or self._lock.is_locked
-            close = f"KafkaStreams.running['{self._application_id}'].close()" if here else "close it where it runs"
+            running = f"KafkaStreams.running['{self._application_id}']"
+            # A cell that is run twice has given the name `streams` to the second one, which does not run.
+            advice = (
+                f"this process: {running}.close(), and run this again; or go on with it, streams = {running};"
+                if here
+                else "another process: close it where it runs,"
+            )
             raise StreamsError(
-                f"An application with the id '{self._application_id}' is running already, in "
-                f"{'this' if here else 'another'} process: {close}, or choose another application_id."
+                f"An application with the id '{self._application_id}' is running already, in {advice} or choose "
+                "another application_id."
             ) from None
         except OSError as failure:
             raise StreamsError(

@@ -40,6 +40,18 @@ def test_one_object_takes_it_once(tmp_path: Path) -> None:
     lock.release()
 
 
+def test_who_runs_a_cell_twice_is_told_how_to_go_on_with_the_application_that_runs(tmp_path: Path) -> None:
+    lock = ApplicationLock("app", tmp_path / "app")
+    lock.take(())
+    with pytest.raises(StreamsError) as refused:
+        lock.take(("app",))
+    assert str(refused.value) == (
+        "An application with the id 'app' is running already, in this process: KafkaStreams.running['app'].close(), and "
+        "run this again; or go on with it, streams = KafkaStreams.running['app']; or choose another application_id."
+    )
+    lock.release()
+
+
 def test_a_folder_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StreamsError, match=r"'app' cannot keep its state in .*Make that folder writable, .*state_dir="):
