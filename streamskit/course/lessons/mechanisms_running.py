@@ -175,6 +175,10 @@ def batches_and_real_time() -> Drawing:
     return drawing
 
 
+LETTER, BESIDE = 6.8, 24
+"""How wide a letter on a bar is, and how many letters stand beside a bar at most."""
+
+
 class Span(NamedTuple):
     """What one line of a time axis shows from one moment to another, in seconds."""
 
@@ -223,8 +227,9 @@ def on_a_time_axis(
     marks = marks or {}
     ends = [span.end for spans in lines.values() for span in spans] + [*marks.values()]
     longest = max(ends)
-    left, width, top = 110.0, 622.0, 44 + 14 * len(marks)
+    left, top = 110.0, 44 + 14 * len(marks)
     height = top + 34 * len(lines) + 34
+    width = min([622.0, *(_beside_the_last(spans, 622.0, longest) for spans in lines.values() if spans)])
 
     def x(second: float) -> float:
         return left + second / longest * width
@@ -242,8 +247,10 @@ def on_a_time_axis(
         drawing.write(left - 10, y + 18, name, anchor="end", bold=True)
         for span in spans:
             wide = max(2.0, x(span.end) - x(span.begin))
-            words = span.words if len(span.words) * 6.8 < wide else ""
-            drawing.box(x(span.begin), y + 3, wide, 24, *((words,) if words else ()), look=span.look)
+            fits = LETTER * len(span.words) < wide
+            drawing.box(x(span.begin), y + 3, wide, 24, *((span.words,) if fits else ()), look=span.look)
+            if not fits and span is spans[-1] and len(span.words) <= BESIDE:
+                drawing.write(x(span.begin) + wide + 5, y + 19, span.words)
     for place, (words, moment) in enumerate(marks.items()):
         y = 44 + 14 * place
         is_right = x(moment) > left + width * 0.6
@@ -254,6 +261,15 @@ def on_a_time_axis(
     for tick in range(int(longest / step) + 1):
         drawing.write(x(tick * step), height - 12, f"{tick * step:g}", size=9.5, anchor="middle", ink="quiet")
     return drawing.write(left - 10, height - 12, "seconds", size=9.5, anchor="end", ink="quiet")
+
+
+def _beside_the_last(spans: Sequence[Span], width: float, longest: float) -> float:
+    """Return how wide an axis may be so that the words of a line's last bar have room: beside it if it is too short."""
+    *_, last = spans
+    room = LETTER * len(last.words)
+    if len(last.words) > BESIDE or room < (last.end - last.begin) / longest * width:
+        return width
+    return (width + 18 - room) * longest / max(last.end, longest / 2)
 
 
 def restored(changelog: Sequence[tuple[str, str]], name: str = "changelog") -> Drawing:

@@ -1,5 +1,6 @@
 """The drawings of lessons 12 to 16, and of why Kafka Streams: their words say what they show, and they are SVG."""
 
+import re
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY
 from streamskit.course.lessons.deployment_drawings import music_service, where_it_runs
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.mechanisms_running import (
+    LETTER,
     Span,
     SubTopology,
     batches_and_real_time,
@@ -60,6 +62,24 @@ def test_what_was_seen_several_times_in_a_row_is_one_bar() -> None:
 def test_what_goes_and_returns_is_two_bars() -> None:
     samples = [(0.0, {"A": "up"}), (1.0, {}), (2.0, {"A": "up"}), (3.0, {})]
     assert spans(samples, {})["A"] == [Span(0.0, 1.0, "up", "blue"), Span(2.0, 3.0, "up", "blue")]
+
+
+def test_the_words_of_a_last_bar_that_is_too_short_stand_beside_it_within_the_drawing() -> None:
+    lines = {"no standby": [Span(0, 7.2, "nobody", "red"), Span(7.2, 7.7, "active", "blue")],
+             "one": [Span(0, 3.0, "standby", "orange"), Span(3.0, 3.1, "active", "blue")]}  # fmt: skip
+    svg = on_a_time_axis("A kill", lines).svg()
+    begins = [float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*>active<', svg)]
+    ends = [float(x) + float(w) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', svg)]
+    assert len(begins) == 2
+    assert all(any(0 < begin - end < 8 for end in ends) for begin in begins)
+    assert max(begins) + LETTER * len("active") <= 760
+
+
+def test_words_of_a_bar_that_is_too_short_are_left_out_where_another_bar_follows() -> None:
+    lines = {"A": [Span(0, 0.1, "restores", "orange"), Span(0.1, 8, "answers", "blue")]}
+    svg = on_a_time_axis("A move", lines).svg()
+    assert ">answers<" in svg
+    assert ">restores<" not in svg
 
 
 def test_a_time_axis_tells_its_bars_and_moments() -> None:
