@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from streamskit.api.windows import TimeWindows, Windowed
 from streamskit.views.charts import COLOURS, INK, round_times, shortened
 from streamskit.views.timed_records import Pair, TimedRecord
-from streamskit.views.timeline_words import clock
+from streamskit.views.timeline_words import clock_for
 
 if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def span_of(times: Iterable[int]) -> tuple[int, int]:
 def written_times(first: int, last: int, most: int = 10) -> tuple[list[int], list[str]]:
     """Return the round times of a span, about so many at most, and how they are written."""
     times = round_times(first, last, most)
-    return list(times), [clock(time) for time in times]
+    return list(times), [*map(clock_for(times), times)]
 
 
 def times_side_by_side(first: int, last: int) -> tuple[list[int], list[str]]:

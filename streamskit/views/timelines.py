@@ -43,7 +43,7 @@ from streamskit.views.timeline_parts import (
 )
 from streamskit.views.timeline_words import (
     arrivals_in_words,
-    clock,
+    clock_for,
     pairs_in_words,
     rows_in_words,
     windows_in_words,
@@ -71,13 +71,16 @@ def as_table(records: Iterable[Any]) -> pd.DataFrame:
     read = [timed(record) for record in records]
     fields = list(dict.fromkeys(name for _, value, _ in read if isinstance(value, dict) for name in value))
     has_others = not fields or not all(isinstance(value, dict | None) for _, value, _ in read)
-    taken = {"key", "time", *(["start", "end"] if any(isinstance(key, Windowed) for key, _, _ in read) else [])}
+    windows = [key for key, _, _ in read if isinstance(key, Windowed)]
+    taken = {"key", "time", *(["start", "end"] if windows else [])}
     taken |= {"value"} if has_others else set()
     columns = {name: f"value.{name}" if name in taken else name for name in fields}
+    start, end = clock_for(each.start for each in windows), clock_for(each.end for each in windows)
+    clock = clock_for(timestamp for _, _, timestamp in read)
     rows = []
     for key, value, timestamp in read:
         windowed = isinstance(key, Windowed)
-        row = {"key": key.key, "start": clock(key.start), "end": clock(key.end)} if windowed else {"key": key}
+        row = {"key": key.key, "start": start(key.start), "end": end(key.end)} if windowed else {"key": key}
         row |= {column: value.get(name) if isinstance(value, dict) else None for name, column in columns.items()}
         row |= {"value": None if fields and isinstance(value, dict) else value} if has_others else {}
         rows.append(row | {"time": clock(timestamp)})
@@ -287,6 +290,7 @@ def punctuation_timeline(
         axes.set_ylim(multiples[0] - step / 3, multiples[-1])
         axes.set_yticks(*written_times(multiples[0], multiples[-1]))
     calls = list(calls)
+    clock = clock_for([*times, *(time for _, time in calls)])
     for number, (place, time) in enumerate(calls):
         axes.plot([place], [time], "*", color=LATE, markersize=17, zorder=4, label="" if number else "punctuation")
     draw_legend(axes)

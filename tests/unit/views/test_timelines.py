@@ -18,7 +18,7 @@ from streamskit.datasets import NEW_YEAR, at
 from streamskit.testing import TestRecord
 from streamskit.views.event_time_axis import stacked
 from streamskit.views.timeline_parts import LATE
-from streamskit.views.timeline_words import clock
+from streamskit.views.timeline_words import clock_for
 from streamskit.views.timelines import (
     as_table,
     join_timeline,
@@ -65,11 +65,28 @@ def outline(shade: Any) -> np.ndarray[Any, Any]:
     ("time", "spelled"), [("00:00", "00:00"), ("09:05", "09:05"), ("09:05:30", "09:05:30"), ("23:59:59", "23:59:59")]
 )
 def test_a_time_of_day_is_spelled_as_it_was_written(time: str, spelled: str) -> None:
-    assert clock(at(time)) == spelled
+    assert clock_for([at(time)])(at(time)) == spelled
 
 
 def test_milliseconds_are_spelled_where_there_are_some() -> None:
-    assert clock(NEW_YEAR + 1) == "00:00:00.001"
+    assert clock_for([NEW_YEAR + 1])(NEW_YEAR + 1) == "00:00:00.001"
+
+
+def test_times_that_stand_together_all_have_seconds_where_one_has() -> None:
+    updates = [("ada", 1, at("00:00")), ("ada", 2, at("00:00:50")), ("ada", 3, at("00:01"))]
+    assert [*as_table(updates)["time"]] == ["00:00:00", "00:00:50", "00:01:00"]
+    figure = table_timeline(updates)
+    assert [text.get_text() for text in axes_of(figure).get_xticklabels()][-2:] == ["00:00:50", "00:01:00"]
+    assert words(figure).endswith("ada: 1 at 00:00:00, 2 at 00:00:50, 3 at 00:01:00.")
+
+
+def test_each_column_of_times_is_as_fine_as_it_has_to_be() -> None:
+    window = Windowed("tv", at("12:00"), at("12:10"))
+    rows = as_table([(window, 1, at("12:00:07")), (window, 2, at("12:01"))]).to_dict("records")
+    assert [(row["start"], row["end"], row["time"]) for row in rows] == [
+        ("12:00", "12:10", "12:00:07"),
+        ("12:00", "12:10", "12:01:00"),
+    ]
 
 
 def test_a_table_has_a_windowed_key_as_key_start_and_end() -> None:
