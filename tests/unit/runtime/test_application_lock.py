@@ -46,8 +46,8 @@ def test_who_runs_a_cell_twice_is_told_how_to_go_on_with_the_application_that_ru
     with pytest.raises(StreamsError) as refused:
         lock.take(("app",))
     assert str(refused.value) == (
-        "An application with the id 'app' is running already, in this process: KafkaStreams.running['app'].close(), and "
-        "run this again; or go on with it, streams = KafkaStreams.running['app']; or choose another application_id."
+        "An application with the id 'app' is running already, in this process: KafkaStreams.running['app'].close(), "
+        "and run this again; or go on with it, streams = KafkaStreams.running['app']; or choose another application_id."
     )
     lock.release()
 
