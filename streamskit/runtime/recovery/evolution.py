@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.runtime.recovery.fingerprint import OperatorPrint, QueryPrint
 
@@ -133,6 +134,7 @@ def changes(before: QueryPrint, now: QueryPrint, read: Collection[str] = ()) -> 
         )
     else:
         yield from _exchanged(before, now, gone)
+        yield from _more_patient(before, now)
     if (now.operators or now.stores) and before.keeps_partitions != now.keeps_partitions:
         by = ["their keys alone", "a partitioner"]
         yield (
@@ -155,6 +157,19 @@ def _exchanged(before: QueryPrint, now: QueryPrint, gone: Collection[str]) -> It
         for side, same in zip(one.sides, other.sides, strict=False):
             if moved := [topic for topic in side if topic not in same and topic not in gone]:
                 yield f"kept records of {_quoted(moved)} in {one.name} where it now keeps those of {_quoted(same)}"
+
+
+def _more_patient(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
+    """Yield which windows of Spark's own would wait longer: it has forgotten those that have closed.
+
+    Records for these would neither be counted nor reported as dropped.
+    """
+    for one, other in zip(before.operators, now.operators, strict=True):
+        if one.grace is not None and other.grace is not None and one.grace < other.grace:
+            yield (
+                f"closed windows {spell(one.grace)} after their end ({other.name}) and now has a grace of "
+                f"{spell(other.grace)}, but what was counted in closed windows is forgotten"
+            )
 
 
 def _identity(operator: OperatorPrint) -> tuple[str, str, int]:

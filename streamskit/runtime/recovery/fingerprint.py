@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from streamskit.api.windows import TimeWindows
 from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import has_fractions
@@ -39,7 +40,8 @@ class OperatorPrint:
     """What identifies the state of an operator: `keeps` are the serdes of what it remembers.
 
     Spark numbers its own operators; the state of those in Python is found by their names. `stores` are those that it
-    fills, and `sides` the topics of the records that it remembers, for each side of a join; neither is in older files.
+    fills, and `sides` the topics of the records that it remembers, for each side of a join; `grace` is
+    how long windows of Spark's own wait for late records, in milliseconds. None of these is in older files.
     """
 
     name: str
@@ -50,10 +52,11 @@ class OperatorPrint:
     in_python: bool = True
     stores: list[str] = field(default_factory=list)
     sides: list[list[str]] = field(default_factory=list)
+    grace: int | None = None
 
     def is_same(self, other: "OperatorPrint") -> bool:
         """Whether both operators have the same kind of state, whatever the topics that it comes from."""
-        one, two = (replace(each, name="", stores=[], sides=[]) for each in (self, other))
+        one, two = (replace(each, name="", stores=[], sides=[], grace=None) for each in (self, other))
         return one == two and (self.name == other.name or not self.in_python)
 
     def is_of_same_step(self, other: "OperatorPrint") -> bool:
@@ -155,7 +158,8 @@ def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     kind = f"{type(node).__name__}{BY_SPARK}" + (" and stream time" if node.windows else "")
     kind += ", 0.0 and -0.0 apart" if has_fractions(node.key.data_type) else ""  # they once had one count in common
     print_ = OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
-    return replace(print_, stores=_stores(plan, [node]), sides=_sides(plan, [node]))
+    grace = node.windows.grace if isinstance(node.windows, TimeWindows) else None
+    return replace(print_, stores=_stores(plan, [node]), sides=_sides(plan, [node]), grace=grace)
 
 
 def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
@@ -198,5 +202,5 @@ def _topics_of(plan: Plan, nodes: Sequence[Node]) -> list[str]:
 
 
 def _windows(node: Node) -> str:
-    """Return a node's windows in words; how long they wait for late records may change."""
+    """Return a node's windows in words; how long they wait for late records may change, but for Spark's own."""
     return "" if node.windows is None else str(replace(node.windows, grace=0)).replace(", grace=0", "")

@@ -109,6 +109,19 @@ def test_more_patience_for_late_records_goes_on() -> None:
     assert goes_on(windows("1 second"), windows("1 minute"))
 
 
+def test_more_patience_is_refused_where_spark_has_forgotten_the_windows_that_closed_and_less_goes_on() -> None:
+    def windows(grace: str) -> Write:
+        window = TimeWindows.of_size_and_grace("5 seconds", grace)
+        return lambda builder: numbers(builder).group_by_key().windowed_by(window).count("counts")
+
+    said = refusal(windows("1 second"), windows("1 minute"))
+    assert (
+        "closed windows 1 s after their end (KSTREAM-AGGREGATE-0000000001) and now has a grace of 1 min, but "
+        "what was counted in closed windows is forgotten" in said
+    )
+    assert goes_on(windows("1 minute"), windows("1 second"))
+
+
 def test_a_topic_without_state_may_get_more_partitions() -> None:
     assert goes_on(lambda b: numbers(b).to("out"), lambda b: numbers(b).to("out"), tasks=4)
 
