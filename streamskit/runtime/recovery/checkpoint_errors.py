@@ -24,6 +24,9 @@ DAMAGED = re.compile(
 )
 """The many ways in which Spark reports a file that does not hold what it should."""
 
+OTHER_ROWS = re.compile(r"STATE_STORE_(?:KEY|VALUE)_SCHEMA_NOT_COMPATIBLE")
+"""What Spark says when its own operators would keep other columns than those that they have kept."""
+
 WHAT = {
     "metadata": "the query's identity",
     "offsets": "what a micro-batch reads",
@@ -89,6 +92,8 @@ def explain(text: str, checkpoint: Path) -> StreamsError | None:
     """
     if FULL.search(text):
         return of_full_disk(checkpoint.parent)
+    if OTHER_ROWS.search(text):
+        return _of_other_rows(checkpoint)
     if not DAMAGED.search(text):
         return None
     damaged = next((file for file in sorted(checkpoint.glob("**/[!.]*")) if file.is_file() and not fits(file)), None)
@@ -103,6 +108,17 @@ def explain(text: str, checkpoint: Path) -> StreamsError | None:
     if "CANNOT_LOAD_STATE_STORE" in text or "MISSING_STATE_DIRECTORY" in text:
         return of_file(checkpoint / "state", checkpoint, "cannot be loaded: files are missing")
     return None
+
+
+def _of_other_rows(checkpoint: Path) -> StreamsError:
+    """Return the error for an aggregate of Columns that remembers something else than at the last start."""
+    return StreamsError(
+        f"'{checkpoint.parent.name}' cannot go on with what is kept in {checkpoint}: an aggregate of Columns in "
+        f"sub-topology {checkpoint.name} has changed, and what it remembers of each key is not what it remembered "
+        "before (an average needs a sum and a count, a maximum one value). Write the aggregate as it was; or begin "
+        "anew with this one: clean_up() forgets what was kept, and the next start reads the topics from their first "
+        "records; another application_id leaves the old one as it is."
+    )
 
 
 def of_full_disk(folder: Path) -> StreamsError:

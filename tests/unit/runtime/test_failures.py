@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from traceback import format_exc
 from typing import Any
 
@@ -435,3 +436,18 @@ def test_of_several_tracebacks_the_last_exception_is_the_one_to_tell() -> None:
 
 def test_a_message_without_a_traceback_has_no_python_error() -> None:
     assert python_error("[DIVIDE_BY_ZERO] Division by zero.") is None
+
+
+def test_an_aggregate_of_columns_that_remembers_something_else_now_is_told_with_the_way_back() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", value=Serdes.double()).group_by_key().aggregate(lambda v: F.stddev(v), "deviations")
+    text = (
+        "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema does not match existing state value schema.\n"
+        "existing value_schema StructType(StructField(sum,DoubleType,true),StructField(count,LongType,true))"
+    )
+    (planned,) = plan(builder.build(), "test", QueryOptions())
+    said = str(explain(RuntimeError(text), planned, Path("folder/test/0")))
+    assert said.startswith(
+        "'test' cannot go on with what is kept in folder/test/0: an aggregate of Columns in sub-topology 0 has changed"
+    )
+    assert "Write the aggregate as it was; or begin anew with this one: clean_up()" in said
