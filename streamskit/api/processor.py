@@ -160,6 +160,7 @@ class Services(Protocol):
     """What a task does for a processor's context."""
 
     application_id: str
+    task_id: str
 
     def forward(self, record: "Record | FixedKeyRecord", to: str | None) -> None: ...
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Cancellable: ...
@@ -184,6 +185,15 @@ class ProcessorContext:
     def application_id(self) -> str:
         """The id of the application."""
         return self._services.application_id
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task, such as "0_1": the number of the sub-topology, then that of the partition.
+
+        A processor that fills a global store belongs to no task: there it is "-1_-1", as in Kafka Streams.
+        Mirrors `ProcessorContext#taskId`.
+        """
+        return self._services.task_id
 
     def forward(self, record: Record | FixedKeyRecord, to: str | None = None) -> None:
         """Pass a record on to the steps that follow, or to one of them.

@@ -242,6 +242,9 @@ class RunningProcessors:
         return objects
 
 
+NO_TASK = "-1_-1"
+"""The task's id for processors of global stores. Mirrors `GlobalProcessorContextImpl`."""
+
 GLOBAL = "it is global: every instance fills it from its topic, so only its own processor can change it."
 
 
@@ -261,6 +264,7 @@ class ProcessorNode:
         self.spec, self.processor = spec, spec.supplier()
         self.context = ProcessorContext(self)
         self._group, self._task = group, group.task
+        self.task_id = NO_TASK if spec.fills else self._task.task_id
         self._record: Callable[..., Record | FixedKeyRecord] = Record
         self._keeps_keys = isinstance(self.processor, FixedKeyProcessor)
         if self._keeps_keys:

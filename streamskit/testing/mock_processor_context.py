@@ -59,6 +59,7 @@ class MockProcessorContext(ProcessorContext):
 
     Args:
         application_id: what the context returns as the application's id.
+        task_id: what it returns as the task's, the numbers of sub-topology and partition.
 
     >>> class Total(Processor):
     ...     def process(self, record):
@@ -77,8 +78,8 @@ class MockProcessorContext(ProcessorContext):
     Mirrors `org.apache.kafka.streams.processor.api.MockProcessorContext`.
     """
 
-    def __init__(self, application_id: str = "") -> None:
-        self._captured = _CapturingServices(application_id)
+    def __init__(self, application_id: str = "", task_id: str = "0_0") -> None:
+        self._captured = _CapturingServices(application_id, task_id)
         super().__init__(self._captured)
 
     def add_state_store(self, store: Store) -> Any:
@@ -172,8 +173,8 @@ class MockProcessorContext(ProcessorContext):
 class _CapturingServices:
     """The services of a task for one processor, whose stores live in a task of their own that is never saved."""
 
-    def __init__(self, application_id: str) -> None:
-        self.application_id = application_id
+    def __init__(self, application_id: str, task_id: str) -> None:
+        self.application_id, self.task_id = application_id, task_id
         self.forwards: list[CapturedForward] = []
         self.punctuators: list[CapturedPunctuator] = []
         self.stores: dict[str, Any] = {}

@@ -21,6 +21,7 @@ from streamskit import (
     Topology,
     TopologyError,
     TopologyTestDriver,
+    ValueTransformerWithKey,
 )
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.state.local import LocalKeyValueStore
@@ -57,6 +58,46 @@ def counting(builder: StreamsBuilder) -> None:
 
 def reducing(builder: StreamsBuilder) -> None:
     builder.stream("in").group_by_key().reduce(lambda a, b: a + b, materialized="joined").to_stream().to("out")
+
+
+class TaskOf(Processor):
+    """Adds the task's id to each value."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(f"{record.value} {self.context.task_id}"))
+
+
+class TaskOfRow(ValueTransformerWithKey):
+    """Adds the task's id to each row."""
+
+    def transform(self, key: Any, value: Any) -> Any:
+        return f"{value} {self.context.task_id}"
+
+
+class PutTask(Processor):
+    """Puts the task's id into a global store."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("tasks").put(record.key, self.context.task_id)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_processor_is_told_its_task(partitions: int) -> None:
+    def write(builder: StreamsBuilder) -> None:
+        text = Serdes.string()
+        builder.add_global_store(Stores.in_memory_key_value_store("tasks", text, text), "to-all", PutTask)
+        repartitioned = builder.stream("in").process(TaskOf).repartition(name="again", value=text)
+        repartitioned.to_table().transform_values(TaskOfRow).to_stream().to("out", value=text)
+
+    with driver_of(write, partitions) as driver:
+        driver.create_input_topic("to-all").pipe_input("k", "v")
+        for key in (ZERO, ONE):
+            driver.create_input_topic("in").pipe_input(key, "v")
+        last = partitions - 1
+        # The global store is sub-topology 0.
+        rows = [row for rows in by_partition(driver).values() for row in rows]
+        assert rows == [(ZERO, "v 1_0 2_0"), (ONE, f"v 1_{last} 2_{last}")]
+        assert value_of(driver, "tasks", "k") == "-1_-1"  # no task: every instance fills it
 
 
 def test_keys_lie_where_kafkas_partitioner_puts_them() -> None:

@@ -145,13 +145,14 @@ def test_a_commit_is_noted() -> None:
 
 
 def test_clocks_show_what_the_test_sets() -> None:
-    context = MockProcessorContext("orders")
+    context = MockProcessorContext("orders", task_id="1_2")
     context.set_current_stream_time_ms(5)
     context.set_current_system_time_ms(7)
     context.set_timestamp(3)
     context.set_record_metadata("in", 1, 9)
     assert (context.current_stream_time_ms(), context.current_system_time_ms(), context.timestamp()) == (5, 7, 3)
-    assert (context.record_metadata(), context.application_id) == (("in", 1, 9), "orders")
+    assert context.record_metadata() == ("in", 1, 9)
+    assert (context.application_id, context.task_id, MockProcessorContext().task_id) == ("orders", "1_2", "0_0")
 
 
 def test_a_record_is_from_nowhere_until_the_test_says_where() -> None:
