@@ -7,7 +7,10 @@ from typing import Any, Self
 from streamskit.common.errors import InvalidStateStorePartitionError, StreamsError
 from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
 
-BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions", "backward_find_sessions")
+BY_KEY = (
+    *("get", "entry", "versions", "backward_versions", "versions_between"),
+    *("fetch", "backward_fetch", "fetch_session", "find_sessions", "backward_find_sessions"),
+)
 """The questions about one key, which only the instance that hosts it can answer."""
 
 

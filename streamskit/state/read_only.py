@@ -19,10 +19,20 @@ Selection = TypeVar("Selection")
 
 
 class VersionedRecord(NamedTuple):
-    """A value and the time from which it was valid. Mirrors `org.apache.kafka.streams.state.VersionedRecord`."""
+    """A value and the time from which it was valid, in milliseconds since 1970.
+
+    `valid_to` is the time at which another version or a deletion replaced it. Only lists of versions say it, as in
+    Kafka Streams; it is None for the latest version, and in what `get` returns.
+    Mirrors `org.apache.kafka.streams.state.VersionedRecord`.
+    """
 
     value: Any
     timestamp: int
+    valid_to: int | None = None
+
+    def __repr__(self) -> str:
+        until = "" if self.valid_to is None else f", valid_to={self.valid_to}"
+        return f"VersionedRecord(value={self.value!r}, timestamp={self.timestamp}{until})"
 
 
 class ReadOnlyStore(ABC, Generic[Selection]):
@@ -139,6 +149,53 @@ class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
         >>> streams.store("prices").get("KO", as_of=1000)
         VersionedRecord(value=78.4, timestamp=900)
         """
+
+    def versions(self, key: Any, time_from: Time | None = None, time_to: Time | None = None) -> list[VersionedRecord]:
+        """Return the versions of `key` that were valid at some time between two times, the earliest first.
+
+        Args:
+            key: the key.
+            time_from: a datetime, or milliseconds since 1970: a version that was replaced by then is left out. None
+                leaves this side open.
+            time_to: likewise, inclusive: a version that begins later is left out.
+
+        Raises:
+            ValueError: the first time is after the second.
+
+        What was replaced before the store's history begins is no longer known.
+
+        >>> streams.store("prices").versions("KO", 0, 1000)
+        [VersionedRecord(value=77.9, timestamp=100, valid_to=900), VersionedRecord(value=78.4, timestamp=900)]
+
+        Mirrors `MultiVersionedKeyQuery#withAscendingTimestamps`.
+        """
+        return self._versions(self.versions_between(key, time_from, time_to))
+
+    def backward_versions(
+        self, key: Any, time_from: Time | None = None, time_to: Time | None = None
+    ) -> list[VersionedRecord]:
+        """Return the versions of `versions`, the latest first.
+
+        Mirrors `MultiVersionedKeyQuery#withDescendingTimestamps`.
+        """
+        return self._versions(self.versions_between(key, time_from, time_to, reverse=True))
+
+    @abstractmethod
+    def versions_between(
+        self, key: Any, time_from: Time | None = None, time_to: Time | None = None, reverse: bool = False
+    ) -> Selection:
+        """Return the selection of the versions of `versions`."""
+
+    @abstractmethod
+    def _versions(self, selection: Selection) -> list[VersionedRecord]:
+        """Return the selected versions."""
+
+    def _between(self, time_from: Time | None, time_to: Time | None) -> list[int | None]:
+        """Return two times in milliseconds; None leaves a side open."""
+        first, last = (None if time is None else milliseconds(time) for time in (time_from, time_to))
+        if first is not None and last is not None and first > last:
+            raise ValueError(f"Store '{self.name}': from {first} to {last} is backwards; give the earlier time first.")
+        return [first, last]
 
 
 class ReadOnlyWindowStore(ReadOnlyStore[Selection]):

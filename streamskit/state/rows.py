@@ -13,13 +13,17 @@ END_OF_KEY = b"\0\0"
 
 
 class StoreEntry(NamedTuple):
-    """A row that was found: its bytes, its key (with its window), its value, when that was set, and its partition."""
+    """A row that was found: its bytes, its key (with its window), its value, when that was set, and its partition.
+
+    Of a version in a list of versions, `valid_to` is when it was replaced; None if it was not.
+    """
 
     row: bytes
     key: Any
     value: Any
     timestamp: int
     partition: int
+    valid_to: int | None = None
 
     @property
     def cursor(self) -> bytes:
@@ -29,7 +33,10 @@ class StoreEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Span:
-    """The rows from `begin` until before `end`, with times from `earliest` to `latest`; None leaves a side open."""
+    """The rows from `begin` until before `end`, with times from `earliest` to `latest`; None leaves a side open.
+
+    Of a versioned store, a span with an `earliest` time selects all versions of a key, one without it the latest.
+    """
 
     begin: bytes | None = None
     end: bytes | None = None

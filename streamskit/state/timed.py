@@ -209,6 +209,9 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
 GONE, THERE = b"\0", b"\1"
 """The first byte of a version that deletes the row, and of one with a value."""
 
+EARLIEST = -(2**63)
+"""Where the versions of a key begin if no time is given."""
+
 
 class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
     """A local table of keys, times and values: a row's bytes are a key and the time of a version."""
@@ -219,10 +222,7 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
 
     def get(self, key: Any, as_of: Time | None = None) -> VersionedRecord | None:
         entry = self.entry(key, None if as_of is None else milliseconds(as_of))
-        if entry is None:
-            return None
-        value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
-        return VersionedRecord(value, entry.timestamp)
+        return None if entry is None else VersionedRecord(_plain(entry.value), entry.timestamp)
 
     def entry(self, key: Any, as_of: int | None = None) -> StoreEntry | None:
         """Return the version of `key` with all that is known about it, or None."""
@@ -241,16 +241,36 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
         begin = None if first is None else keyed(self._key_bytes(first))
         return Span(begin, None if last is None else keyed(self._key_bytes(last)) + b"\xff" * 9, reverse)
 
+    def versions_between(
+        self, key: Any, time_from: Time | None = None, time_to: Time | None = None, reverse: bool = False
+    ) -> Span:
+        inner, (first, last) = keyed(self._key_bytes(key)), self._between(time_from, time_to)
+        end = inner + (b"\xff" * 9 if last is None else time_bytes(last) + b"\0")
+        return Span(inner, end, reverse, EARLIEST if first is None else first, last)
+
+    def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[StoreEntry]:
+        entries = super().entries(span, limit, after)
+        if span.earliest is None:
+            return entries
+        return [each._replace(valid_to=self._valid_to(self._partitions[each.partition], each.row)) for each in entries]
+
     def decode(self, key: bytes, value: bytes | None) -> tuple[Any, Any]:
         return self._store.key.deserialize(key), None if value is None else self._store.value.deserialize(value)
+
+    def _versions(self, selection: Span) -> list[VersionedRecord]:
+        return [VersionedRecord(_plain(each.value), each.timestamp, each.valid_to) for each in self.entries(selection)]
 
     def _version(self, partition: StorePartition, inner: bytes, as_of: int | None) -> tuple[bytes, bytes] | None:
         end = inner + (b"\xff" * 9 if as_of is None else time_bytes(as_of) + b"\0")
         found = next(partition.storage.scan(0, inner, end, True), None)
         if found is None or as_of is None or as_of >= partition.stream_time - self._history:
             return found
-        later = next(partition.storage.scan(0, found[0] + b"\0", inner + b"\xff" * 9, False), None)
-        return found if later is None else None
+        return found if self._valid_to(partition, found[0]) is None else None
+
+    def _valid_to(self, partition: StorePartition, row: bytes) -> int | None:
+        """Return the time of the version that replaced one, a deletion included; None if there is none."""
+        later = next(partition.storage.scan(0, row + b"\0", row[:-8] + b"\xff" * 9, False), None)
+        return None if later is None else time_at(later[0], len(later[0]) - 8)
 
     def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
         fresh: dict[bytes, bytes] = {}
@@ -274,8 +294,12 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
     def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
         if packed[8:9] == GONE:
             return False
-        later = next(partition.storage.scan(0, row + b"\0", row[:-8] + b"\xff" * 9, False), None)
-        return later is None
+        valid_to = self._valid_to(partition, row)
+        if valid_to is None or span.earliest is None:
+            return valid_to is None
+        begins = partition.stream_time - self._history
+        is_known = valid_to > begins and (span.latest is None or span.latest >= begins)
+        return is_known and valid_to > span.earliest
 
     def _beginning(self, key: bytes) -> bytes:
         return _begin(key) or b""
@@ -292,6 +316,10 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
 
     def __len__(self) -> int:
         return sum(1 for _ in LocalStore._found(self, Span(), None))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, ValueAndTimestamp) else value
 
 
 def _begin(bound: bytes | None) -> bytes | None:

@@ -19,3 +19,8 @@ def queries_window(builder: StreamsBuilder) -> None:
 @program
 def queries_versioned(builder: StreamsBuilder) -> None:
     builder.table("in", materialized=Materialized.versioned("versions", 1000))
+
+
+@program
+def queries_versions(builder: StreamsBuilder) -> None:
+    queries_versioned(builder)

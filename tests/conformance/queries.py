@@ -16,6 +16,7 @@ NAMES = {
     "backwardFetch": "backward_fetch",
     "fetchAll": "fetch_all",
     "backwardAll": "backward_all",
+    "backwardVersions": "backward_versions",
 }
 
 
@@ -31,7 +32,7 @@ def ask(store: Any, query: Vector) -> Any:
 def as_recorded(answer: Any) -> Any:
     """Return an answer as the vectors write it."""
     if isinstance(answer, VersionedRecord):
-        return {"value": answer.value, "timestamp": answer.timestamp}
+        return _row(answer)
     return list(map(_row, answer)) if isinstance(answer, list) else answer
 
 
@@ -44,6 +45,8 @@ def answers(vector: Vector) -> Iterator[tuple[int, Vector, Any]]:
 
 
 def _row(row: Any) -> Vector:
+    if isinstance(row, VersionedRecord):
+        return {name: each for name, each in row._asdict().items() if each is not None or name != "valid_to"}
     if not isinstance(row, KeyValue):
         start, value = row
         return {"window_start": start, "value": value}

@@ -31,7 +31,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 
 @pytest.mark.parametrize(
-    "name", ["queries-key-value", pytest.param("queries-versioned", marks=pytest.mark.soak), "queries-window"]
+    "name",
+    [
+        "queries-key-value",
+        pytest.param("queries-versioned", marks=pytest.mark.soak),
+        pytest.param("queries-versions", marks=pytest.mark.soak),
+        "queries-window",
+    ],
 )
 def test_the_recorded_queries_are_answered_alike_by_the_local_store_and_over_rest(
     name: str, broker: Broker, tmp_path: Any

@@ -53,6 +53,7 @@ IN_REAL_TIME = (
     "processor-versioned-store",
     "queries-key-value",
     "queries-versioned",
+    "queries-versions",
     "queries-window",
     "time-filter-before-window",
     "time-out-of-order-count",

@@ -187,7 +187,20 @@ class RemoteVersionedStore(RemoteKeyValueStore, ReadOnlyVersionedStore[Selection
         row = self._ask(path("state", "keyvalue", self.name, self._text(key), as_of=at))
         if row is None:
             return None
-        return VersionedRecord(from_json(self._described["value"], row["value"]), row["timestamp"])
+        return self._version(row)
+
+    def versions_between(
+        self, key: Any, time_from: Time | None = None, time_to: Time | None = None, reverse: bool = False
+    ) -> Selection:
+        first, last = self._between(time_from, time_to)
+        return self._select("versions", self._text(key), **{"from": first, "to": last}, reverse=reverse)
+
+    def _versions(self, selection: Selection) -> list[VersionedRecord]:
+        return list(map(self._version, self._rows(selection)))
+
+    def _version(self, row: Mapping[str, Any]) -> VersionedRecord:
+        value = from_json(self._described["value"], row["value"])
+        return VersionedRecord(value, row["timestamp"], row.get("valid_to"))
 
 
 class RemoteWindowStore(RemoteStore, ReadOnlyWindowStore[Selection]):

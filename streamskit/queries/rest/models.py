@@ -28,6 +28,7 @@ class StoreRow(BaseModel):
     window: WindowBounds | None = Field(None, description="of a window or session store")
     value: Any
     timestamp: int | None = Field(None, description="null in rows that are only peeked at")
+    valid_to: int | None = Field(None, description="when it was replaced, in a list of versions")
     partition: int
 
 
@@ -225,6 +226,12 @@ TimeTo = Annotated[
 ]
 OpenKey = Annotated[str | None, Query(description="A key; without it this side is open.", examples=["KO"])]
 AnyTime = Annotated[int | None, Query(description="Milliseconds since 1970.", ge=-LONGEST, le=LONGEST)]
+EarliestTime = Annotated[
+    int | None, Query(alias="from", description="Versions replaced by then are left out.", ge=-LONGEST, le=LONGEST)
+]
+LatestTime = Annotated[
+    int | None, Query(alias="to", description="Versions that begin later are left out.", ge=-LONGEST, le=LONGEST)
+]
 Reverse = Annotated[bool, Query(description="Whether the last row comes first.")]
 Limit = Annotated[int, Query(description="How many rows there may be.", ge=1, le=10_000)]
 After = Annotated[str | None, Query(description="`next` of the page before.")]

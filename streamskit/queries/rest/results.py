@@ -82,6 +82,8 @@ class QueryResult:
 def row_of(entry: StoreEntry) -> ResultRow:
     """Return a row that was found in a local store."""
     said = {**described(entry.key, entry.value), "timestamp": entry.timestamp, "partition": entry.partition}
+    if entry.valid_to is not None:
+        said["valid_to"] = entry.valid_to
     return ResultRow(entry.row, entry.partition, dumps(said))
 
 

@@ -8,7 +8,9 @@ from streamskit.queries.rest.http_errors import bad_request
 from streamskit.queries.rest.json_codec import from_base64, shown
 from streamskit.queries.rest.models import (
     AnyTime,
+    EarliestTime,
     Key,
+    LatestTime,
     OpenFrom,
     OpenKey,
     OpenTo,
@@ -29,7 +31,7 @@ from streamskit.queries.rest.routes_common import ListOptions, Options, StrictRo
 from streamskit.serdes import Serdes
 from streamskit.state.rows import beginning, matches
 
-TABLES, WINDOWS, SESSIONS = ("key-value", "versioned"), ("window",), ("session",)
+TABLES, VERSIONED, WINDOWS, SESSIONS = ("key-value", "versioned"), ("versioned",), ("window",), ("session",)
 tables = APIRouter(route_class=StrictRoute, tags=["key-value stores"])
 windows = APIRouter(route_class=StrictRoute, tags=["window and session stores"])
 ROUTERS = (tables, windows)
@@ -49,6 +51,20 @@ async def row_of_a_key(request: Request, store: StoreName, key: Key, as_of: AnyT
     decoded, data = queries.key(hosted, key)
     asked = (decoded,) if as_of is None else (decoded, as_of)
     return await queries.one(request, hosted, data, read_one(lambda local: local.entry(*asked)), f"key '{shown(key)}'")
+
+
+@tables.get("/state/versions/{store:part}/{key:part}", responses=says(RowList))
+async def versions_of_a_key(
+    request: Request, store: StoreName, key: Key, options: Options, first: EarliestTime = None, last: LatestTime = None
+) -> Response:
+    """The versions of a key that were valid between two times, by time; `valid_to` is when one was replaced."""
+    queries, hosted = store_of(request, store, VERSIONED)
+    decoded, data = queries.key(hosted, key)
+    if first is not None and last is not None and first > last:
+        raise bad_request(f"There are no versions from {first} to {last}.", "Give the earlier time as 'from'.")
+    return await answer_list(
+        request, hosted, options, lambda local: local.versions_between(decoded, first, last, options.reverse), data
+    )
 
 
 @tables.get("/state/keyvalues/{store:part}/all", responses=says(RowList))

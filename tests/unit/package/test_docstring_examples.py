@@ -261,6 +261,7 @@ def sessions_store() -> Any:
 
 def prices_store() -> Any:
     store = LocalVersionedStore(Store("prices", "versioned", Serdes.string(), Serdes.double(), None, 60_000))
+    store.apply(b"KO", struct.pack(">d", 77.9), 100)
     store.apply(b"KO", struct.pack(">d", 78.4), 900)
     return store
 

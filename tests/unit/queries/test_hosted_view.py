@@ -40,6 +40,15 @@ def test_a_key_of_another_instance_is_no_missing_key_with_timestamps_either(inst
         minutes.with_timestamps().fetch(ANOTHERS, TIME, TIME)
 
 
+def test_the_versions_of_a_key_of_another_instance_are_no_empty_list(instance: FakeInstance) -> None:
+    instance.group.put("prices", OURS.encode(), b"\x3f\xf0" + bytes(6), 1000)
+    prices = HostedView(instance, "prices")
+    assert prices.versions(OURS) == prices.with_timestamps().backward_versions(OURS, 0) == [(1.0, 1000, None)]
+    for ask in (prices.versions, prices.backward_versions, prices.with_timestamps().versions):
+        with pytest.raises(InvalidStateStorePartitionError, match="is in partition 2, which is not at 127"):
+            ask(ANOTHERS)
+
+
 def test_a_view_with_timestamps_looks_at_each_question_what_the_instance_has(instance: FakeInstance) -> None:
     view = HostedView(instance, "counts")
     timed = view.with_timestamps()

@@ -169,6 +169,30 @@ def test_a_versioned_store_answers_for_a_time(three: Cluster) -> None:
     assert (refused.status_code, refused.json()["what_to_do"]) == (400, "Leave as_of out.")
 
 
+def test_the_versions_of_a_key_are_listed_between_two_times(three: Cluster) -> None:
+    def listed(query: str) -> list[tuple[float, int, int | None]]:
+        rows = three.get(f"/state/versions/prices/KO?{query}", instance=2).json()["rows"]
+        return [(row["value"], row["timestamp"], row.get("valid_to")) for row in rows]
+
+    first, second = (1.0, 1000, 2000), (2.0, 2000, None)
+    assert listed("") == [first, second]
+    assert listed("reverse=true") == [second, first]
+    assert (listed("to=1999"), listed("from=1999"), listed("from=2000")) == ([first], [first, second], [second])
+    assert (listed("to=999"), listed("from=1500&to=1500")) == ([], [first])
+    page = three.get("/state/versions/prices/KO?limit=1").json()
+    assert [row["value"] for row in page["rows"]] == [1.0]
+    assert listed(f"after={page['next']}") == [second]
+    page = three.get("/state/versions/prices/KO?limit=1&reverse=true").json()
+    assert listed(f"reverse=true&after={page['next']}") == [first]
+
+
+def test_versions_are_refused_of_a_store_that_has_none_and_where_the_times_run_backwards(three: Cluster) -> None:
+    refused = three.get("/state/versions/counts/a")
+    assert (refused.status_code, refused.json()["error"]) == (400, "'counts' is a key-value store.")
+    refused = three.get("/state/versions/prices/KO?from=2&to=1")
+    assert (refused.status_code, refused.json()["error"]) == (400, "There are no versions from 2 to 1.")
+
+
 def test_a_key_that_may_be_anywhere_is_looked_for_everywhere(three: Cluster) -> None:
     for number, key in enumerate(KEYS):
         answer = three.get(f"/state/keyvalue/totals/{path_of(key)}", number % 3).json()

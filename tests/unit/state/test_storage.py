@@ -178,6 +178,37 @@ def test_a_version_is_what_was_last_set_before_a_time(updates: list[tuple[str, i
         assert store.get(key, as_of) == (None if value is None else VersionedRecord(value, max(times)))
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 9), st.integers(0, 30)), max_size=30),
+    st.none() | st.integers(0, 35),
+    st.none() | st.integers(0, 35),
+)
+def test_the_versions_between_two_times_are_those_that_were_valid_at_one_of_them(
+    updates: list[tuple[str, int | None, int]], first: int | None, last: int | None
+) -> None:
+    store, known = versions(), dict[tuple[str, int], int | None]()
+    for key, value, timestamp in updates:
+        put(store, key, value, timestamp)
+        known[key, timestamp] = value
+    begin, end = 0 if first is None else first, 99 if last is None else last
+    if begin > end:
+        return
+    for key in "ab":
+        valid = {store.get(key, time) for time in range(begin, end + 1)} - {None}
+        found = store.versions(key, first, last)
+        assert [each._replace(valid_to=None) for each in found] == sorted(valid, key=lambda each: each.timestamp)
+        ends = [
+            min((time for of, time in known if of == key and time > each.timestamp), default=None) for each in found
+        ]
+        assert [each.valid_to for each in found] == ends
+        assert store.backward_versions(key, first, last) == found[::-1]
+
+
+def test_versions_from_a_time_to_an_earlier_one_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match=r"Store 'prices': from 2 to 1 is backwards; give the earlier time first\."):
+        versions().versions("a", 2, 1)
+
+
 def test_versions_that_were_over_before_the_history_are_forgotten() -> None:
     store = versions(history=100)
     for time in range(0, 100_000, 50):
