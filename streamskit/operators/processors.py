@@ -264,7 +264,7 @@ class ProcessorNode:
         self.spec, self.processor = spec, spec.supplier()
         self.context = ProcessorContext(self)
         self._group, self._task = group, group.task
-        self.task_id = NO_TASK if spec.fills else self._task.task_id
+        self.task_id: str = NO_TASK if spec.fills else self._task.task_id
         self._record: Callable[..., Record | FixedKeyRecord] = Record
         self._keeps_keys = isinstance(self.processor, FixedKeyProcessor)
         if self._keeps_keys:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamskit import Serdes, SessionWindows, Windowed
-from streamskit.queries import LocalSessionStore, LocalVersionedStore
+from streamskit.queries import LocalSessionStore, LocalVersionedStore, VersionedRecord
 from streamskit.state.stores import Store
 
 TEXT, LONG = Serdes.string(), Serdes.long()
@@ -98,16 +98,16 @@ def test_an_update_that_comes_late_does_not_replace_a_later_version() -> None:
     store = prices()
     update(store, "KO", 75, 1000)
     update(store, "KO", 74, 500)
-    assert store.get("KO") == (75, 1000)
+    assert store.get("KO") == VersionedRecord(75, 1000)
     update(store, "KO", 76, 1000)
-    assert store.get("KO") == (76, 1000), "of two updates of one time the second one counts"
+    assert store.get("KO") == VersionedRecord(76, 1000), "of two updates of one time the second one counts"
 
 
 def test_a_deletion_that_comes_late_deletes_nothing_and_a_late_value_revives_nothing() -> None:
     store = prices()
     update(store, "KO", 75, 1000)
     update(store, "KO", None, 500)
-    assert store.get("KO") == (75, 1000)
+    assert store.get("KO") == VersionedRecord(75, 1000)
     update(store, "KO", None, 2000)
     update(store, "KO", 74, 1500)
     assert store.get("KO") is None
@@ -132,4 +132,4 @@ def test_whatever_the_order_the_row_is_the_last_update_of_the_latest_time(
     for key in "ab":
         mine = [(timestamp, number, value) for number, (of, value, timestamp) in enumerate(updates) if of == key]
         timestamp, _, value = max(mine, default=(0, 0, None))
-        assert store.get(key) == (None if value is None else (value, timestamp))
+        assert store.get(key) == (None if value is None else VersionedRecord(value, timestamp))
