@@ -300,7 +300,7 @@ class KGroupedTable(AbstractStream):
         step = self._step("count", name or "KTABLE")
         value = type_inference.check_serde(materialized.value, Serdes.long(), "count", step)
         store = table_store(materialized, store_name, self._node.key, value)
-        return self._aggregated("KTABLE-AGGREGATE", store, name, _zero, _one_more, _one_less)
+        return self._aggregated("KTABLE-AGGREGATE", store, name, _zero, _one_more, _one_less, is_count=True)
 
     def reduce(
         self,
@@ -389,12 +389,14 @@ class KGroupedTable(AbstractStream):
         initializer: PythonFunction | None,
         adder: PythonFunction,
         subtractor: PythonFunction,
+        is_count: bool = False,
     ) -> KTable:
         sink = self._graph.name_for("KSTREAM-SINK", name, "-sink")
         source = self._graph.name_for("KSTREAM-SOURCE", name, "-source")
         name = self._graph.name_for(prefix, name)
         parents = (self._repartitioned(sink, source, f"{self._topic_name or store.name}-repartition").name,)
-        fields = {"initializer": initializer, "adder": adder, "subtractor": subtractor, "store": store}
+        functions = {"initializer": initializer, "adder": adder, "subtractor": subtractor}
+        fields: dict[str, Any] = {**functions, "store": store, "is_count": is_count}
         node = self._graph.add(nodes.TableAggregate, name, parents, store.key, store.value, **fields)
         return KTable(self._graph, node)
 

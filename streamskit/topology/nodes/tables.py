@@ -283,6 +283,7 @@ class TableAggregate(Node):
     """Folds the rows of a grouped table: `adder` takes a row in, `subtractor` takes its old value out.
 
     `initializer` is None for a reduce, which starts with the first value. The functions take key, value and aggregate.
+    `is_count` says that they are not the user's, but count.
     """
 
     is_table: ClassVar[bool] = True
@@ -294,9 +295,12 @@ class TableAggregate(Node):
     adder: Function = lambda key, value, aggregate: aggregate
     subtractor: Function = lambda key, value, aggregate: aggregate
     store: Store | None = None
+    is_count: bool = False
 
     @property
     def label(self) -> str:
+        if self.is_count:
+            return "count"
         return "reduce" if self.initializer is None else "aggregate"
 
 

@@ -121,6 +121,7 @@ def test_a_store_says_what_it_keeps_and_for_how_long(name: str, shown: str) -> N
         ("basic-reduce", {"reduce"}),
         ("basic-aggregate", {"aggregate"}),
         ("ktable-group-by-aggregate", {"table", "group by", "aggregate"}),
+        ("ktable-group-by-count", {"table", "group by", "count"}),
         ("ktable-global-store", {"global table"}),
         ("ktable-to-table", {"to table"}),
         ("joins-stream-table-left", {"left join"}),
