@@ -2,12 +2,14 @@
 
 import json
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamskit import StreamsBuilder, TopologyTestDriver
 from streamskit.course.labs import catalogue
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +55,27 @@ def test_a_lesson_leads_to_the_next_to_its_lab_and_to_what_it_mirrors(lesson: Pa
     assert f"](../labs/{lesson.name})" in last
     assert "https://kafka.apache.org/41/streams/" in last
     assert "https://spark.apache.org/docs/" in last
+
+
+@pytest.mark.parametrize("lesson", [*LESSONS, *ASIDES], ids=lambda path: path.stem)
+def test_a_cell_that_reveals_can_run_again_after_a_late_prediction(lesson: Path) -> None:
+    """An application that such a cell starts, and leaves running, would refuse the second start."""
+    for cell in cells(lesson):
+        if cell["cell_type"] == "code" and re.search(r"^reveal\(", text(cell), re.MULTILINE):
+            for name in re.findall(r"^(\w+)\.start\(\)", text(cell), re.MULTILINE):
+                before = text(cell).partition(f"{name} = KafkaStreams(")[0]
+                assert ".close()" in before or f"{name} = KafkaStreams(" not in text(cell), text(cell)
+
+
+def test_what_lesson_5_reads_from_its_driver_can_be_read_again() -> None:
+    [helpers] = [text(cell) for cell in cells(ROOT / "notebooks" / "05-joins.ipynb") if "def run(" in text(cell)]
+    names: dict[str, Any] = {"cache": cache, "TopologyTestDriver": TopologyTestDriver}
+    exec(helpers, names)  # what the lesson itself says
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    read = names["run"](builder, {"in": [("ann", "e1", 0)]})
+    assert [record.value for record in read("out")] == ["e1"]
+    assert [record.value for record in read("out")] == ["e1"]
 
 
 @pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
