@@ -32,7 +32,7 @@ class Dashboard(widgets.VBox):
         columns: how many stand side by side, 1 to 4.
 
     Raises:
-        TypeError: one of them is no live view.
+        TypeError: one of them is no live view, or the title is no text.
         ValueError: there is no view, or `columns` is not such a number.
 
     >>> counts = streams.store("counts")  # doctest: +SKIP
@@ -50,6 +50,8 @@ class Dashboard(widgets.VBox):
                     f"Dashboard shows live views, and this is a {type(each).__name__}: write Dashboard(StoreView(...), "
                     "TopologyView(streams))."
                 )
+        if not isinstance(title, str):
+            raise TypeError(f"title={title!r} is no heading: give a text, or '' for none.")
         count = min(checked_count(columns, "columns", MOST_COLUMNS), len(views))
         self.title, self.views, self._columns = title, views, f"repeat({count}, minmax(0, 1fr))"
         self._served_by = ""

@@ -76,6 +76,13 @@ def test_a_dashboard_that_makes_no_sense_is_refused_with_a_sentence(
         Dashboard(*views, columns=columns)
 
 
+def test_a_dashboard_whose_title_is_no_text_is_refused_and_an_empty_one_is_none() -> None:
+    title: Any = None
+    with pytest.raises(TypeError, match=re.escape("title=None is no heading: give a text, or '' for none.")):
+        Dashboard(StoreView(counts()), title=title)
+    assert Dashboard(StoreView(counts()), title="").title == ""
+
+
 def test_an_application_without_a_server_cannot_show_a_dashboard() -> None:
     streams: Any = SimpleNamespace(query_server=None, application_id="app")
     with pytest.raises(StreamsError, match=re.escape("application_server='127.0.0.1:0'")):
