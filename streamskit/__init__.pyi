@@ -26,6 +26,7 @@ from .api.windows import JoinWindows as JoinWindows
 from .api.windows import SessionWindows as SessionWindows
 from .api.windows import SlidingWindows as SlidingWindows
 from .api.windows import TimeWindows as TimeWindows
+from .api.windows import UnlimitedWindows as UnlimitedWindows
 from .api.windows import Windowed as Windowed
 from .cluster import Cluster as Cluster
 from .common.errors import BrokerError as BrokerError

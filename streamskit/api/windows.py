@@ -3,7 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from streamskit.common.durations import Duration, spell, to_milliseconds, to_signed_milliseconds
+from streamskit.common.durations import Duration, spell, to_milliseconds, to_signed_milliseconds, whole_milliseconds
+
+FOREVER = 2**63 - 1
+"""The last time that there is, and the longest duration, in milliseconds."""
 
 
 class Windowed(NamedTuple):
@@ -227,7 +230,73 @@ class SessionWindows:
         return self.gap + self.grace
 
 
-AnyWindows = TimeWindows | SlidingWindows | SessionWindows
+@dataclass(frozen=True)
+class UnlimitedWindows:
+    """One window for each key, which begins at a time and never ends, so it never closes and is kept forever.
+
+    Records from before its start are in no window; they do not count as dropped. The `grace` is always 0.
+    Mirrors `org.apache.kafka.streams.kstream.UnlimitedWindows`.
+
+    >>> UnlimitedWindows.of().start_on(1_767_225_600_000)
+    UnlimitedWindows(start=1767225600000, grace=0)
+    """
+
+    start: int = 0
+    grace: int = 0
+
+    @classmethod
+    def of(cls) -> "UnlimitedWindows":
+        """Return a window that begins in 1970.
+
+        >>> UnlimitedWindows.of()
+        UnlimitedWindows(start=0, grace=0)
+
+        Mirrors `UnlimitedWindows#of`.
+        """
+        return cls()
+
+    def start_on(self, start: int) -> "UnlimitedWindows":
+        """Return a window that begins at another time.
+
+        Args:
+            start: in milliseconds since 1970.
+
+        Raises:
+            ValueError: it is negative, or no whole number.
+
+        >>> UnlimitedWindows.of().start_on(60_000)
+        UnlimitedWindows(start=60000, grace=0)
+
+        Mirrors `UnlimitedWindows#startOn`.
+        """
+        number = whole_milliseconds(start)
+        if number is None or not 0 <= number < FOREVER:
+            raise ValueError(f"A window cannot start on {start!r}: give milliseconds since 1970, an int of 0 or more.")
+        return replace(self, start=number)
+
+    @property
+    def size(self) -> int:
+        """How far the end, which is the last of all times, is from the start, in milliseconds."""
+        return FOREVER - self.start
+
+    @property
+    def retention(self) -> int:
+        """How long a store keeps the window by default, in milliseconds: forever."""
+        return FOREVER
+
+    def starting_for(self, timestamp: int) -> list[int]:
+        """Return the starts of all windows that hold a timestamp: of the one window, or of none.
+
+        Args:
+            timestamp: milliseconds since 1970.
+
+        >>> UnlimitedWindows.of().start_on(1000).starting_for(999)
+        []
+        """
+        return [self.start] if timestamp >= self.start else []
+
+
+AnyWindows = TimeWindows | SlidingWindows | SessionWindows | UnlimitedWindows
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
@@ -172,7 +172,9 @@ class Aggregations(AbstractStream):
     def _column_aggregate(self, function: ColumnFunction, serde: Serde | None, name: str) -> Serde:
         step = self._step("aggregate", name)
         if not (self._windows is None or isinstance(self._windows, TimeWindows)) or self._emit.on_close:
-            where = "with EmitStrategy.on_window_close()" if self._emit.on_close else "in sessions or sliding windows"
+            is_unlimited = isinstance(self._windows, UnlimitedWindows)
+            kinds = "in unlimited windows" if is_unlimited else "in sessions or sliding windows"
+            where = "with EmitStrategy.on_window_close()" if self._emit.on_close else kinds
             raise TopologyError(
                 f"{step}: Spark's own aggregate functions cannot run {where}. Write Python functions: "
                 "aggregate(lambda: 0, lambda key, value, aggregate: aggregate + 1, value=Serdes.long()), "
@@ -208,10 +210,10 @@ def check_windows(windows: object, step: str) -> None:
     Raises:
         TopologyError: they are not.
     """
-    if not isinstance(windows, TimeWindows | SlidingWindows | SessionWindows):
+    if not isinstance(windows, TimeWindows | SlidingWindows | SessionWindows | UnlimitedWindows):
         hint = " JoinWindows are for joins." if type(windows).__name__ == "JoinWindows" else ""
         raise TopologyError(
-            f"{step}: give TimeWindows, SlidingWindows or SessionWindows, such as "
+            f"{step}: give TimeWindows, SlidingWindows, SessionWindows or UnlimitedWindows, such as "
             f"TimeWindows.of_size_with_no_grace('5 seconds'), not {windows!r}.{hint}"
         )
     if isinstance(windows, SlidingWindows) and windows.time_difference == 0:

@@ -24,7 +24,7 @@ class KGroupedStream(Aggregations):
         """Cut each key's records into windows of event time.
 
         Args:
-            windows: `TimeWindows`, `SlidingWindows` or `SessionWindows`.
+            windows: `TimeWindows`, `SlidingWindows`, `SessionWindows` or `UnlimitedWindows`.
 
         Raises:
             TopologyError: they are none of these, or sliding windows without a length.
@@ -144,7 +144,7 @@ class CogroupedKStream:
         """Cut each key's records into windows of event time.
 
         Args:
-            windows: `TimeWindows`, `SlidingWindows` or `SessionWindows`.
+            windows: `TimeWindows`, `SlidingWindows`, `SessionWindows` or `UnlimitedWindows`.
 
         Raises:
             TopologyError: they are none of these, or sliding windows without a length.

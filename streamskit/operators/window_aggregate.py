@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamskit.api.windows import AnyWindows, TimeWindows
+from streamskit.api.windows import AnyWindows, TimeWindows, UnlimitedWindows
 from streamskit.operators.aggregate import AbstractStreamAggregate, Deserializer, Update, count
 from streamskit.operators.bytes_timed_stores import BytesWindowStore
 from streamskit.operators.records import STORE_ONLY, OperatorRecord
@@ -91,14 +91,14 @@ def windowed_key(key: bytes, start: int) -> bytes:
 
 @dataclass(frozen=True)
 class WindowAggregateOperator(AbstractWindowedAggregate):
-    """Time-window aggregation: one aggregate for each key and tumbling or hopping window.
+    """Time-window aggregation: one aggregate for each key and tumbling, hopping or unlimited window.
 
     A result's key is the key and the window's start. A record without a key is dropped, and so is one for a window that
     has closed, once for each such window. The arguments are those of `AbstractWindowedAggregate`.
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamWindowAggregate`.
     """
 
-    windows: TimeWindows
+    windows: TimeWindows | UnlimitedWindows
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         store = BytesWindowStore(context, self.name, self.retention, by_time=self.on_close, emits_old=context.has_cache)
@@ -106,7 +106,8 @@ class WindowAggregateOperator(AbstractWindowedAggregate):
         forward, emit_closed = self.forward_updates(context), self.emit_closed(context, closed_windows(store))
         memory, drop, windows_of, begin = context.memory, context.drop, store.windows_of, store.begin
         size, grace, starting_for = self.windows.size, self.windows.grace, self.windows.starting_for
-        is_tumbling, stream_times = self.windows.advance == size, self.stream_times(context)
+        is_tumbling = isinstance(self.windows, TimeWindows) and self.windows.advance == size
+        stream_times = self.stream_times(context)
         # One stream's open windows can all be fetched; another stream of a cogroup may have advanced the store further.
         is_cached = context.is_cached
         may_be_old = len(self.inputs) > 1 and not is_cached

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamskit.api.windows import AnyWindows
+from streamskit.api.windows import AnyWindows, UnlimitedWindows
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Aggregation, Node, Source, StreamJoinSide, of_kind
 from streamskit.views.streams_source import topics_of
@@ -36,10 +36,15 @@ def windowed_nodes(topology: Topology, store: str) -> tuple[list[Aggregation], A
     """Return the nodes that aggregate into a store by window, and the windows.
 
     Raises:
-        ValueError: the store has no windows, or is not there.
+        ValueError: the store has no windows, none that end, or is not there.
     """
     windowed = [node for node in of_kind(Aggregation, topology.nodes.values()) if node.windows]
     nodes = [node for node in windowed if node.store and node.store.name == store]
+    if nodes and isinstance(nodes[0].windows, UnlimitedWindows):
+        raise ValueError(
+            f"The window of store '{store}' has no end, so there is nothing to draw: StoreView(streams, '{store}') "
+            "shows its rows."
+        )
     if nodes and nodes[0].windows:
         return nodes, nodes[0].windows
     known = ", ".join(dict.fromkeys(repr(node.store.name) for node in windowed if node.store)) or "none"

@@ -5,7 +5,7 @@ It shows which are open, which records fell into them, and which came too late.
 
 from collections.abc import Iterator, Sequence
 
-from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows, Windowed
+from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows, UnlimitedWindows, Windowed
 from streamskit.common.durations import Duration, spell
 from streamskit.common.svg import group, path
 from streamskit.runtime import KafkaStreams
@@ -55,6 +55,8 @@ def in_words(windows: AnyWindows) -> str:
         return f"sessions with a gap of {spell(windows.gap)}, {grace}"
     if isinstance(windows, SlidingWindows):
         return f"sliding windows of {spell(windows.time_difference)}, {grace}"
+    if isinstance(windows, UnlimitedWindows):
+        return "one window without an end"
     if windows.advance == windows.size:
         return f"tumbling windows of {spell(windows.size)}, {grace}"
     return f"hopping windows of {spell(windows.size)} every {spell(windows.advance)}, {grace}"

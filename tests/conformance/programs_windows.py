@@ -13,6 +13,7 @@ from streamskit import (
     StreamsBuilder,
     Suppressed,
     TimeWindows,
+    UnlimitedWindows,
 )
 from streamskit.api.windows import AnyWindows
 from tests.conformance.registry import SETTINGS, program
@@ -46,6 +47,11 @@ def count_suppressed(builder: StreamsBuilder, windows: AnyWindows) -> None:
 @program
 def windows_tumbling_count(builder: StreamsBuilder) -> None:
     count(builder, NO_GRACE, "counts")
+
+
+@program
+def windows_unlimited_count(builder: StreamsBuilder) -> None:
+    count(builder, UnlimitedWindows.of().start_on(1000), "counts")
 
 
 @program

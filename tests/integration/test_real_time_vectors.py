@@ -81,6 +81,7 @@ IN_REAL_TIME = (
     "windows-tumbling-suppress",
     "windows-tumbling-suppress-full",
     "windows-tumbling-suppress-time-limit",
+    "windows-unlimited-count",
 )
 """The vectors whose programs keep state, and run in real-time mode as a whole."""
 

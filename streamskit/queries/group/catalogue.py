@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import check_own, make_private
@@ -18,7 +18,8 @@ from streamskit.state.stores import Store
 FILE, OLD_FILE = "stores.json", "stores.pickle"
 VERSION = 1
 EARLIER_NAMES = {"everywhere": "is_global"}
-WINDOWS = {each.__name__: each for each in (TimeWindows, SlidingWindows, SessionWindows, JoinWindows)}
+KINDS = (TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows, JoinWindows)
+WINDOWS = {each.__name__: each for each in KINDS}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from enum import Enum
 from html import escape
 from typing import NamedTuple
 
-from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows
+from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows, UnlimitedWindows
 from streamskit.common.durations import spell
 from streamskit.common.svg import element, path, rect
 from streamskit.state.stores import Store
@@ -227,6 +227,8 @@ def _window_words(windows: AnyWindows | JoinWindows) -> str:
         return f"sessions, gap {spell(windows.gap)}"
     if isinstance(windows, SlidingWindows):
         return f"sliding, {spell(windows.time_difference)}"
+    if isinstance(windows, UnlimitedWindows):
+        return "one window without an end"
     if isinstance(windows, JoinWindows):
         before, after = spell(windows.before_ms), spell(windows.after_ms)
         return f"{before} to both sides" if before == after else f"{before} back, {after} on"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 
 def test_windows_tumble_until_they_are_told_to_hop() -> None:
@@ -93,3 +93,16 @@ def test_a_join_window_may_begin_after_the_left_record_and_has_to_hold_something
         later.before(-12_000)
     with pytest.raises(ValueError, match="is negative: a duration is 0 or more"):
         TimeWindows.of_size_with_no_grace("-1 s")
+
+
+@pytest.mark.parametrize("start", [-1, 2**63 - 1, 1.5, "1 hour", None])
+def test_an_unlimited_window_starts_at_a_time(start: Any) -> None:
+    with pytest.raises(ValueError, match=r"A window cannot start on .*: give milliseconds since 1970, an int of 0 or"):
+        UnlimitedWindows.of().start_on(start)
+
+
+def test_the_unlimited_window_ends_with_time_itself_wherever_it_starts() -> None:
+    for windows in (UnlimitedWindows.of(), UnlimitedWindows.of().start_on(1000)):
+        assert windows.start + windows.size == 2**63 - 1
+        assert windows.starting_for(1000) == windows.starting_for(2**63 - 1) == [windows.start]
+    assert windows.starting_for(999) == []

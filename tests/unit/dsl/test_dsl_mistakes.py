@@ -19,6 +19,7 @@ from streamskit import (
     Suppressed,
     TimeWindows,
     TopologyError,
+    UnlimitedWindows,
 )
 from streamskit.dsl.materialized import EmitStrategy
 from streamskit.serdes import StringSerde
@@ -218,6 +219,10 @@ AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {
     "Spark's functions in sliding windows": (
         lambda b: grouped(b).windowed_by(SLIDING).aggregate(lambda v: F.count("*")),
         "cannot run in sessions or sliding windows",
+    ),
+    "Spark's functions in an unlimited window": (
+        lambda b: grouped(b).windowed_by(UnlimitedWindows.of()).aggregate(lambda v: F.count("*")),
+        "cannot run in unlimited windows. Write Python functions",
     ),
     "Spark's functions sent at the close": (
         lambda b: (

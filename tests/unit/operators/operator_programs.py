@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 from streamskit.operators import (
     OUT_OF_ORDER,
     AggregateOperator,
@@ -272,7 +272,7 @@ def statistics(key: str, value: int, aggregate: dict[str, Any]) -> dict[str, Any
 
 
 def window_count(
-    windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False
+    windows: TimeWindows | SlidingWindows | UnlimitedWindows, retention: int | None = None, on_close: bool = False
 ) -> WindowAggregateOperator | SlidingWindowAggregateOperator:
     counts = ("counts", STRING, (STRING,), LONG, not_used, (not_used,))
     closing = (retention or windows.retention, on_close, True)
@@ -282,7 +282,10 @@ def window_count(
 
 
 def counted(
-    windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False, **options: Any
+    windows: TimeWindows | SlidingWindows | UnlimitedWindows,
+    retention: int | None = None,
+    on_close: bool = False,
+    **options: Any,
 ) -> Program:
     key = TimeWindowedSerde(STRING, windows.size)
     return one(window_count(windows, retention, on_close), decode(LONG), key, **options)
@@ -427,6 +430,7 @@ PROGRAMS: dict[str, Program] = {
         foreign_key,
     ),
     "windows-tumbling-count": counted(TimeWindows.of_size_with_no_grace(100)),
+    "windows-unlimited-count": counted(UnlimitedWindows.of().start_on(1000)),
     "windows-group-by-count": Program([window_count(TimeWindows.of_size_with_no_grace(100))], by_value),
     "windows-hopping-count": counted(TimeWindows.of_size_and_grace(100, 20).advance_by(40), 1000),
     "windows-hopping-trade-stats": one(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamskit import JoinWindows, Serde, Serdes, SessionWindows, SlidingWindows, Stores, TimeWindows
+from streamskit import JoinWindows, Serde, Serdes, SessionWindows, SlidingWindows, Stores, TimeWindows, UnlimitedWindows
 from streamskit.api.windows import AnyWindows
 from streamskit.common.errors import StreamsError
 from streamskit.queries import Catalogue, QueryableStore
@@ -34,6 +34,7 @@ def test_all_kinds_of_stores_come_back_as_they_were(tmp_path: Path) -> None:
         TimeWindows.of_size_and_grace("5 seconds", "1 second").advance_by("1 second"),
         SlidingWindows.of_time_difference_with_no_grace("10 minutes"),
         SessionWindows.of_inactivity_gap_with_no_grace("5 minutes"),
+        UnlimitedWindows.of().start_on(1000),
         JoinWindows.of_time_difference_with_no_grace("1 minute"),
     ]
     stores = [

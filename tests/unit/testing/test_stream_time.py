@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import (
+    EmitStrategy,
     LogAndContinue,
     Processor,
     ProcessorContext,
@@ -14,15 +15,20 @@ from streamskit import (
     Serdes,
     Stores,
     StreamsBuilder,
+    Suppressed,
     TimestampExtractor,
     TimeWindows,
     TopologyTestDriver,
+    UnlimitedWindows,
+    Windowed,
 )
+from streamskit.state.timed import LocalWindowStore
 from tests.unit.operators.handlers_harness import DEAD_LETTERS, tell
 
 pytestmark = pytest.mark.spark
 
 EVENT = Serdes.json("ts long")
+NEW_YEAR_2100 = 4_102_444_800_000
 
 
 class Clock(Processor):
@@ -227,3 +233,26 @@ def test_a_record_of_a_global_store_keeps_its_own_time_whatever_an_extractor_wou
         codes.pipe_input("b", {"ts": -1}, 600)
         driver.create_input_topic("in").pipe_records([("a", "", 1), ("b", "", 2)])
         assert told(driver) == [("a", "500", 1), ("b", "600", 2)]
+
+
+def test_an_unlimited_window_takes_whatever_comes_late_and_never_closes() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        windowed = builder.stream("in").group_by_key().windowed_by(UnlimitedWindows.of().start_on(1000))
+        joined = windowed.reduce(lambda one, other: one + other, "joined")
+        joined.to_stream().to("out")
+        joined.suppress(Suppressed.until_window_closes()).to_stream().to("closed")
+        windowed.emit_strategy(EmitStrategy.on_window_close()).count().to_stream().to("closed")
+
+    builder = StreamsBuilder()
+    write(builder)
+    with TopologyTestDriver(builder.build()) as driver:
+        for record in [("a", "x", 999), ("a", "y", NEW_YEAR_2100), ("a", "z", 1000)]:
+            driver.create_input_topic("in").pipe_input(*record)
+        window = Windowed("a", 1000, 2**63 - 1)
+        made = driver.create_output_topic("out").read_records_to_list()
+        assert [record[:3] for record in made] == [(window, "y", NEW_YEAR_2100), (window, "yz", NEW_YEAR_2100)]
+        assert driver.create_output_topic("closed").is_empty()
+        store = driver.state_store("joined")
+        assert isinstance(store, LocalWindowStore)
+        assert store.fetch("a", 1000) == "yz"
+        assert driver.dropped() == 0

@@ -100,6 +100,7 @@ def test_a_topic_that_each_record_chooses_is_drawn_without_a_name() -> None:
         ("windows-tumbling-count", r"window store \d+ m?s windows"),
         ("windows-hopping-count", r"window store \d+ m?s every \d+ m?s"),
         ("windows-sliding-count", r"window store sliding, \d+ m?s"),
+        ("windows-unlimited-count", "window store one window without an end"),
         ("windows-session-count", r"session store sessions, gap \d+ m?s"),
         ("windows-tumbling-emit-on-close", r"\d+ m?s windows results on close"),
         ("windows-tumbling-suppress", "buffer until a window closes"),

@@ -20,6 +20,7 @@ from streamskit import (
     TimestampExtractor,
     Topology,
     TopologyTestDriver,
+    UnlimitedWindows,
 )
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
@@ -204,6 +205,13 @@ def test_the_two_sides_of_a_join_have_their_own_topics() -> None:
     sides = join_sides(topology, None)
     assert [origins(topology, node, "app", node.side)[0].topics for node in sides] == [("o",), ("p",)]
     assert join_sides(topology, sides[1].name) == sides
+
+
+def test_a_window_without_an_end_is_not_drawn() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").group_by_key().windowed_by(UnlimitedWindows.of()).count("counts")
+    with pytest.raises(ValueError, match=r"'counts' has no end, .*: StoreView\(streams, 'counts'\) shows its rows\."):
+        windowed_nodes(builder.build(), "counts")
 
 
 def test_a_store_or_join_that_is_not_there_is_answered_with_those_that_are() -> None:
