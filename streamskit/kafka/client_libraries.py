@@ -21,6 +21,7 @@ from streamskit.api.client_setting_values import PRODUCER
 from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role
 from streamskit.common.secret import Told
 from streamskit.kafka.key_material import key_material
+from streamskit.kafka.several_brokers import OneOfSeveral
 
 client_log = logging.getLogger("streamskit.librdkafka")
 """librdkafka says there that a connection is lost; what matters is raised or shown as a state."""
@@ -77,12 +78,14 @@ def for_kafka_python(servers: BootstrapServers, role: Role, **defaults: Any) -> 
     Raises:
         StreamsError: a store of certificates cannot be read.
 
-    >>> for_kafka_python("a:9092,b:9092", "admin")
-    {'bootstrap_servers': ['a:9092', 'b:9092']}
+    >>> for_kafka_python("a:9092", "admin")
+    {'bootstrap_servers': ['a:9092']}
     """
     settings = ClientSettings.of(servers)
     own = settings.revealed(role)
     told: dict[str, Any] = defaults | {"bootstrap_servers": settings.bootstrap_servers.split(",")}
+    if len(told["bootstrap_servers"]) > 1:
+        told["kafka_client"] = OneOfSeveral
     told |= {name.replace(".", "_"): own[name] for name in PLAIN if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):

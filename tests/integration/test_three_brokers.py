@@ -8,6 +8,7 @@ import pytest
 from streamskit.broker import EmbeddedCluster
 from streamskit.common.errors import BrokerError
 from streamskit.kafka import producer
+from streamskit.kafka.connection import answers
 from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counting, expected_counts, produce, written
@@ -55,6 +56,15 @@ def test_brokers_of_three_die_one_after_another_while_an_application_runs_and_no
     assert set(times) == set(ids)
     if guarantee == "exactly_once":
         assert times == Counter(ids)
+
+
+def test_a_broker_of_three_that_stands_still_keeps_nobody_from_asking_the_others(cluster: EmbeddedCluster) -> None:
+    cluster.nodes[1].pause()
+    try:
+        assert [answers(cluster.bootstrap_servers, 5) for _ in range(6)] == [True] * 6
+    finally:
+        cluster.nodes[1].resume()
+    wait_until(lambda: are_in_sync(cluster, "__"), "three replicas of each topic", 60)
 
 
 def test_replicas_are_asked_for_by_plain_names_where_topics_have_a_prefix(
