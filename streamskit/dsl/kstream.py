@@ -223,6 +223,17 @@ Chain = Callable[[KStream], KStream | None]
 """What to do with a branch: takes its stream and returns the one to hand back, or None."""
 
 
+class Branches(dict[str, KStream]):
+    """The branches of a split by their names."""
+
+    def __missing__(self, name: object) -> KStream:
+        known = ", ".join(map(repr, self)) or "none"
+        raise TopologyError(
+            f"There is no branch {name!r}; there are: {known}. A branch's name begins with that of the split: "
+            "split('b-') and branch(..., name='high') make 'b-high'."
+        )
+
+
 class BranchedKStream:
     """A stream being split; `default_branch` or `no_default_branch` ends it and returns the branches by name.
 
@@ -235,7 +246,7 @@ class BranchedKStream:
         self._name = stream._graph.name_for("KSTREAM-BRANCH", name)
         self._root = stream._next(nodes.PassThrough, self._name)
         self._predicates: list[ColumnFunction] = []
-        self._branches: dict[str, KStream] = {}
+        self._branches: dict[str, KStream] = Branches()
 
     def branch(
         self, predicate: ColumnFunction, name: str | None = None, chain: Chain | None = None
@@ -255,7 +266,7 @@ class BranchedKStream:
 
         Mirrors `BranchedKStream#branch(predicate, Branched)`.
         """
-        ending = name or str(len(self._predicates) + 1)
+        ending = self._ending(name, len(self._predicates) + 1)
         self._stream._check_predicate(predicate, "branch", self._name + ending)
         self._predicates.append(predicate)
         self._add(len(self._predicates) - 1, ending, chain)
@@ -275,7 +286,7 @@ class BranchedKStream:
 
         Mirrors `BranchedKStream#defaultBranch(Branched)`.
         """
-        self._add(-1, name or "0", chain)
+        self._add(-1, self._ending(name, 0), chain)
         return self._branches
 
     def no_default_branch(self) -> dict[str, KStream]:
@@ -286,6 +297,20 @@ class BranchedKStream:
         Mirrors `BranchedKStream#noDefaultBranch`.
         """
         return self._branches
+
+    def __getitem__(self, name: str) -> KStream:
+        raise TopologyError(
+            f"The split '{self._name}' is not at its end, so it has no branch {name!r} yet: default_branch(name=...) "
+            "and no_default_branch() return the branches by name."
+        )
+
+    def _ending(self, name: str | None, number: int) -> str:
+        if not isinstance(name, str | None):
+            raise TopologyError(
+                f"{self._stream._step('branch', self._name)}: a branch's name has to be a text, not {_kind(name)}. "
+                "A function that takes the branch is chain=..."
+            )
+        return name or str(number)
 
     def _add(self, index: int, ending: str, chain: Chain | None) -> None:
         name = self._stream._graph.name_for("KSTREAM-BRANCH", self._name + ending)

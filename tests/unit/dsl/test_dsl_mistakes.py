@@ -112,6 +112,18 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: stream(b).split().default_branch(chain=lambda branch: [branch]),
         "chain= returned .*Return the stream",
     ),
+    "a function where a branch has its name": (
+        lambda b: stream(b).split("x-").branch(lambda v: v.price > 0, lambda branch: branch.to("dear")),
+        r"branch \(x-\) at test_dsl_mistakes\.py line \d+: a branch's name has to be a text, .* is chain=",
+    ),
+    "a branch by its own name alone": (
+        lambda b: stream(b).split("x-").branch(lambda v: v.price > 0, "hi").no_default_branch()["hi"],
+        "There is no branch 'hi'; there are: 'x-hi'.*begins with that of the split",
+    ),
+    "a branch of a split without an end": (
+        lambda b: stream(b).split("x-").branch(lambda v: v.price > 0, "hi")["x-hi"],
+        "The split 'x-' is not at its end.*return the branches by name",
+    ),
     "a branch that makes no truth": (lambda b: stream(b).split().branch(lambda v: v.symbol), "branch .*true or false"),
     "a name that cannot be part of a topic": (
         lambda b: stream(b).filter(lambda v: v.price > 0, name="my filter"),
