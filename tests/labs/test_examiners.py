@@ -10,7 +10,16 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import types as T
 
-from streamskit import Materialized, Response, Serde, StreamsBuilder, StreamsError, TimeWindows, TopologyTestDriver
+from streamskit import (
+    Materialized,
+    Response,
+    Serde,
+    Serdes,
+    StreamsBuilder,
+    StreamsError,
+    TimeWindows,
+    TopologyTestDriver,
+)
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict, topology_of
@@ -199,6 +208,10 @@ def test_records_after_those_of_a_recording_keep_its_stores_up_to_date() -> None
         ),
         ("schema_number", lambda data: unpacked(data) if data.startswith(b"\0") and data[4:] else None, "'startswith'"),
         ("Cents", Uncalled, "T.IntegerType() in the class"),
+        ("through_a_topic", {}, "has to be a set of names"),
+        ("through_a_topic", ["map", ["flat_map"]], "['flat_map'] is not one of the steps"),
+        ("grown_schema", FIRST["fields"], "has to be a dict, as first_schema is"),
+        ("grown_schema", {"fields": FIRST["fields"]}, "it has no 'type'"),
         ("grown_schema", grown("size", "long"), "cannot be read with the old schema"),
         ("grown_schema", grown("size", "string"), "The registry refuses it."),
     ],
@@ -228,6 +241,20 @@ def test_an_application_that_is_not_returned_at_the_second_start_is_told_so(monk
     monkeypatch.setattr(getting_started, "_settled", lambda site, streams: None)
     found = getting_started.judge_application(Mock(answer=lambda site: None), Mock())
     assert found.says.startswith("When it was called a second time, it returned None")
+
+
+@pytest.mark.parametrize("answer", [None, ..., {"..."}])
+def test_names_that_are_yet_to_be_written_are_told_as_that(answer: Any) -> None:
+    assert not verdict("through_a_topic", answer).written
+
+
+@pytest.mark.spark
+def test_a_basket_whose_absent_customer_becomes_null_is_the_same_basket() -> None:
+    def baskets_of_customers(builder: StreamsBuilder) -> None:
+        baskets = builder.stream("baskets", value=Serdes.json("customer string, total long"))
+        baskets.map(lambda k, v: (v.customer, v)).to("baskets-of-customers")
+
+    assert verdict("baskets_of_customers", baskets_of_customers).passed
 
 
 @pytest.mark.spark

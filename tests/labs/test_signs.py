@@ -1,7 +1,7 @@
 """Each mistake that any lab may know is told by its sign, in an outcome with that mistake and no other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -9,9 +9,11 @@ import pytest
 from streamskit import StreamsBuilder, Topology
 from streamskit.api.windows import Windowed
 from streamskit.common.errors import StreamsError, StreamsKitError
-from streamskit.course.labs import asking
+from streamskit.course.labs import asking, catalogue
 from streamskit.course.labs.asking import Answered, Ask
 from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Lab, Runs
+from streamskit.course.labs.exercises import joins
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, recognise
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.several_tasks import SPLIT
@@ -115,6 +117,42 @@ def test_a_record_that_is_dropped_is_not_told_as_out_of_order_where_it_is_not() 
 
 def test_results_with_another_key_are_not_told_as_updates_on_the_way() -> None:
     assert recognise(Case(SUMS, [*SUMS, OutcomeRow(2, "small", 1, 2)]).outcome(), GENERAL) is None
+
+
+def test_a_record_without_a_key_is_not_told_as_counted_where_a_result_of_it_is_due() -> None:
+    steps = piped((None, 1, 0))
+    found = recognise(Case([OutcomeRow(0, None, 1, 0)], [OutcomeRow(0, 1, "1", 0)], steps).outcome(), GENERAL)
+    assert found is not None
+    assert found.name == "another type"
+
+
+def test_a_store_that_is_not_there_is_wrong_even_where_all_its_rows_are_deleted() -> None:
+    recording = Recording(piped(("a", 1, 0)), {"out": (SUMS[0],)}, {"sums": ()})
+    outcome = Outcome(recording, Trial(Topology(()), {"out": [SUMS[0]]}))
+    assert not outcome.is_right
+    assert Outcome(recording, replace(outcome.trial, stores={"sums": []})).is_right
+
+
+def test_a_field_that_is_null_is_the_same_as_one_that_is_absent() -> None:
+    absent, null = ([OutcomeRow(0, "a", value, 0)] for value in ({"total": 1}, {"total": 1, "user": None}))
+    assert Case(absent, null).outcome().is_right
+    assert not Case(absent, [OutcomeRow(0, "a", {"total": 1, "user": ""}, 0)]).outcome().is_right
+
+
+def test_a_partner_that_is_left_out_of_the_text_is_not_told_as_a_pair_too_many() -> None:
+    due, came = ([OutcomeRow(0, "ann", value, 0)] for value in ("a1+nothing", "a1"))
+    assert not joins.more_pairs(Case(due, came).outcome())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("lab", catalogue.labs(), ids=lambda lab: lab.name)
+def test_results_of_a_type_that_no_lab_expects_end_no_check_with_an_error(lab: Lab) -> None:
+    for examine in (exercise.examine for exercise in lab.exercises if isinstance(exercise.examine, Runs)):
+        recording = examine.recording()
+        for changed in ({"value": True}, {"value": None}, {"key": {"user": "ann"}}, {"value": {"text": None}}):
+            came = {topic: [row._replace(**changed) for row in rows] for topic, rows in recording.outputs.items()}
+            outcome = Outcome(recording, Trial(Topology(()), came))
+            assert examine.by_sign(outcome) or not outcome.is_right
 
 
 ANSWERS = {

@@ -52,11 +52,12 @@ class StoreRows(Compared):
     name: str
     expected: tuple[OutcomeRow, ...]
     actual: tuple[OutcomeRow, ...]
+    exists: bool = True
 
     @property
     def differs(self) -> bool:
-        """Whether the rows differ from the expected ones."""
-        return bool(self.missing or self.extra)
+        """Whether the rows differ from the expected ones, or there is no such store."""
+        return bool(self.missing or self.extra) or not self.exists
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,10 @@ class Outcome:
     @cached_property
     def stores(self) -> list[StoreRows]:
         """The stores that were asked for, with the rows of theirs that count."""
+        came = self.trial.stores
         return [
-            StoreRows(name, self._counting(name, expected), self._counting(name, self.trial.stores.get(name, ())))
-            for name, expected in self.recording.stores.items()
+            StoreRows(name, self._counting(name, due), self._counting(name, came.get(name, ())), name in came)
+            for name, due in self.recording.stores.items()
         ]
 
     def _counting(self, store: str, rows: Sequence[OutcomeRow]) -> tuple[OutcomeRow, ...]:
@@ -157,14 +159,14 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Windowed) and isinstance(other, Windowed):
         return (one.key, one.start, one.end) == (other.key, other.start, other.end)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same_field(one[name], other[name]) for name in one)
+        return all(_same_field(one.get(name), other.get(name)) for name in {**one, **other})
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and bool(one == other)
 
 
 def _same_field(one: Any, other: Any) -> bool:
-    """Say the same of fields, where JSON does not tell 0 from 0.0."""
+    """Say the same of fields, where JSON does not tell 0 from 0.0, and an absent one is read as null."""
     if {type(one), type(other)} == {int, float}:
         one, other = float(one), float(other)
     return same(one, other)

@@ -26,8 +26,16 @@ class Misconception:
 
 def recognise(found: Found, *signs: Mapping[str, Callable[[Found], bool]]) -> Misconception | None:
     """Return the first mistake whose sign is seen in what was found: an outcome, or the answers of a function."""
-    mistakes = (mistake for some in signs for mistake, sign in some.items() if sign(found))
+    mistakes = (mistake for some in signs for mistake, sign in some.items() if _is_seen(sign, found))
     return next(map(Misconception, mistakes), None)
+
+
+def _is_seen(sign: Callable[[Found], bool], found: Found) -> bool:
+    """Say whether a sign is seen; one that looks for fields or an order that a learner's results lack is not."""
+    try:
+        return sign(found)
+    except (AttributeError, LookupError, TypeError, ValueError):  # results may be of any type, the right ones are not
+        return False
 
 
 # ---- signs: what an outcome looks like -------------------------------------------------------------------------------
@@ -59,8 +67,8 @@ def records_in_time_dropped(outcome: Outcome) -> bool:
 
 
 def without_key_counted(outcome: Outcome) -> bool:
-    """A record without a key made a result that it should not."""
-    return extra_at(lambda record: record.key is None)(outcome)
+    """A record without a key made a result where none is due."""
+    return any(moment.actual and not moment.expected for moment in outcome.at(lambda record: record.key is None))
 
 
 def tombstones_missed(outcome: Outcome) -> bool:

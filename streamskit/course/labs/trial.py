@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +17,9 @@ from streamskit.topology import Topology
 from streamskit.topology.nodes import Process, of_kind
 
 BYTES = Serdes.byte_array()
+
+INTERNAL = ("-changelog", "-repartition")
+"""How the names of an application's own topics end."""
 
 
 @dataclass
@@ -65,6 +68,7 @@ def run(topology: Topology, recording: Recording, notes_between: bool = False) -
             trial.dropped |= {number: dropped} if dropped else {}
             _note(trial.outputs, number, topics)
             _note(trial.between, number, between)
+        _note(trial.outputs, len(recording.steps) - 1, _named_by_records(driver, topics))
         trial.stores = _stores(driver, recording)
     return trial
 
@@ -84,6 +88,14 @@ def _topics(driver: TopologyTestDriver, recording: Recording) -> dict[str, TestO
     """The output topics of a driver by name, those of dead letters among them."""
     topics = {name: driver.create_output_topic(name) for name in _written(driver.topology, recording)}
     return topics | {name: driver.dead_letters(name) for name in recording.letters}
+
+
+def _named_by_records(driver: TopologyTestDriver, known: Collection[str]) -> dict[str, TestOutputTopic]:
+    """The output topics by name that are none of those known: a function chose them for a record."""
+    if all(isinstance(sink.topic, str) for sink in driver.topology.sinks):
+        return {}
+    others = sorted(name for name in driver.produced_topic_names() if name not in known)
+    return {name: driver.create_output_topic(name) for name in others if not name.endswith(INTERNAL)}
 
 
 def _between(driver: TopologyTestDriver) -> dict[str, TestOutputTopic]:

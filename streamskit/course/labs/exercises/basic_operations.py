@@ -7,10 +7,10 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, wrong
+from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, unwritten, wrong
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, looped
-from streamskit.course.labs.misconceptions import extra_at, nothing_came
+from streamskit.course.labs.misconceptions import extra_at, in_another_topic
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.kstream import KStream
@@ -114,10 +114,15 @@ def _internal_topics(step: Callable[[KStream], KStream]) -> list[Node]:
 
 def judge_repartitioned(answer: Any) -> Verdict:
     """Judge a set of names."""
-    names, expected = set(answer) if isinstance(answer, Set | list | tuple) else {answer}, repartitioned()
-    unknown = sorted(map(str, names - set(STEPS)))
+    if answer is None or answer is ... or answer == {"..."}:
+        return unwritten("There is no answer yet: put the names of steps in place of the `...`.")
+    if not isinstance(answer, Set | list | tuple | str):
+        return wrong(f'It has to be a set of names, such as {{"filter", "peek"}}, but is {answer!r}.')
+    given = [answer] if isinstance(answer, str) else list(answer)
+    unknown = sorted(repr(each) for each in given if each not in list(STEPS))
     if unknown:
-        return wrong(f"{unknown[0]!r} is not one of the steps; they are: {', '.join(STEPS)}.")
+        return wrong(f"{unknown[0]} is not one of the steps; they are: {', '.join(STEPS)}.")
+    names, expected = set(given), repartitioned()
     if names == expected:
         return right(f"Seven programs were built, each with one of these steps: {len(names)} of them repartition.")
     extra, missing = names - expected, expected - names
@@ -157,8 +162,8 @@ def in_two_topics(outcome: Outcome) -> bool:
 
 
 def topic_of_another_name(outcome: Outcome) -> bool:
-    """Nothing came, and a function names the topics."""
-    return nothing_came(outcome) and any(not isinstance(sink.topic, str) for sink in outcome.trial.topology.sinks)
+    """The letters came in topics of other names, which a function has chosen."""
+    return in_another_topic(outcome) and any(not isinstance(sink.topic, str) for sink in outcome.trial.topology.sinks)
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------

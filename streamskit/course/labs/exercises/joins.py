@@ -155,7 +155,7 @@ def _has_right_alone(rows: list[OutcomeRow]) -> bool:
 
 def matched(rows: list[OutcomeRow]) -> Counter[tuple[Any, str]]:
     """Return the pairs among results, by key and value, such as ("ann", "a1+e1")."""
-    return Counter((row.key, row.value) for row in rows if row.value and NOTHING not in row.value)
+    return Counter((row.key, row.value) for row in rows if "+" in str(row.value) and NOTHING not in row.value)
 
 
 WINDOWS = {"window too narrow": fewer_pairs, "window too wide": more_pairs}

@@ -7,7 +7,13 @@ from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, Later, followed_by
-from streamskit.course.labs.misconceptions import stopped_at, unasked, without_key_counted, wrong_timestamps
+from streamskit.course.labs.misconceptions import (
+    not_only_last_results,
+    stopped_at,
+    unasked,
+    without_key_counted,
+    wrong_timestamps,
+)
 from streamskit.course.labs.recording import Advance, Costume, OutcomeRow, Piped, Recording
 
 # ---- what goes in and has to come out --------------------------------------------------------------------------------
@@ -303,6 +309,7 @@ LAB = lab(
         signs={
             "null value not handled": stopped_at(is_null),
             "forward to the wrong child": to_another_child,
+            "forward to all children": not_only_last_results,
         },
         errors={
             "a record cannot be changed": "record changed in place",

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from pyspark.sql import types as T
+
 from streamskit.api.error_handlers import LogAndContinue
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome
@@ -156,6 +158,8 @@ def examine_grown_schema(answer: Any) -> Verdict:
     """Register a learner's schema after the first one, and have each read what the other wrote."""
     if answer is ... or answer is None:
         return unwritten("There is no schema yet.")
+    if not isinstance(answer, dict | str):
+        return wrong(f"It has to be a dict, as first_schema is, but is {answer!r}.")
     registry = SchemaRegistry(f"mock://lab-{next(REGISTRIES)}")
     first = Serdes.avro(FIRST, registry, topic="trades")
     try:
@@ -163,8 +167,12 @@ def examine_grown_schema(answer: Any) -> Verdict:
     except RegistryError as error:
         if "missing default value" in str(error):
             return mistaken("field without a default", error=error)
+        if "name mismatch" in str(error):
+            return mistaken("a record of another name")
         return wrong(f"The registry refuses it. {error}")
-    except (StreamsKitError, ValueError, TypeError, KeyError) as error:
+    except KeyError as error:
+        return wrong(f"It is not a schema: it has no {error}, which first_schema has.")
+    except (StreamsKitError, ValueError, TypeError) as error:
         return wrong(f"It is not a schema: {type(error).__name__}: {error}")
     return _differs(second.deserialize(first.serialize(TRADE))) or _does_not_fit(first, second)
 
@@ -220,12 +228,18 @@ def examine_cents(answer: Any) -> Verdict:
         return wrong(f"Your class cannot be called without arguments: {error}.")
     if not isinstance(serde, Serde):
         return wrong("It has to be a class that extends Serde.")
-    try:
-        serde.data_type.simpleString()
-    except (NotImplementedError, AttributeError, TypeError) as error:
-        return mistaken("no data_type", error=error)
+    if found := _other_type(serde):
+        return found
     found = next((each for each in (*_null_kept(serde), *_as_java(serde), *_refused(serde)) if each), None)
     return found or _in_a_topology(serde)
+
+
+def _other_type(serde: Serde) -> Verdict | None:
+    try:
+        kind = serde.data_type
+    except NotImplementedError:
+        return mistaken("no data_type", case="none", kind="")
+    return None if kind == T.IntegerType() else mistaken("no data_type", case="another", kind=repr(kind))
 
 
 def _null_kept(serde: Serde) -> Iterator[Verdict | None]:
