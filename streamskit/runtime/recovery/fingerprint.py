@@ -17,7 +17,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import has_fractions
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.planned_operators import nodes_of
-from streamskit.topology.nodes import Node, Source
+from streamskit.topology.nodes import Node, Source, of_kind
 
 FILE = "topology.json"
 VERSION = 2
@@ -190,11 +190,13 @@ def _sides(plan: Plan, run: Sequence[Node]) -> list[list[str]]:
 
 def _topics_of(plan: Plan, nodes: Sequence[Node]) -> list[str]:
     """Return the topics from which records come to some nodes within their sub-topology."""
+    sources = {each.name: each for each in of_kind(Source, plan.topology.nodes.values())}
     to_visit, visited, topics = [*nodes], set[str](), set[str]()
     while to_visit:
         node = to_visit.pop()
-        if isinstance(node, Source):
-            topics.update(f"{plan.application_id}-{topic}" if node.internal else topic for topic in node.topic_names)
+        if (source := sources.get(node.name)) is not None:
+            begin = f"{plan.application_id}-" if source.internal else ""
+            topics.update(f"{begin}{topic}" for topic in source.topic_names)
         elif node.name not in visited:
             to_visit += [plan.topology[parent] for parent in node.parents]
         visited.add(node.name)
