@@ -4,14 +4,12 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
+from streamskit.api.windows import FOREVER, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore, Session
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.state.stores import KeyValue, Store
-
-FOREVER = 2**63 - 1
 
 
 class ProcessorWindowStore(StateStore):
@@ -22,7 +20,7 @@ class ProcessorWindowStore(StateStore):
 
     def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
         super().__init__(store, access)
-        if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows):
+        if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows | UnlimitedWindows):
             raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
         self._windows = BytesWindowStore(context, access.table, store.retention)
         self._size, self._drop = store.windows.size, context.drop

@@ -121,6 +121,48 @@ class Wiring:
         node = GlobalProcess(name, (source,), first.key, first.value, call_site(), supplier=processor, store=store)
         return self._add(node, step)
 
+    def add_read_only_state_store(
+        self,
+        store: Store,
+        source: str,
+        topic: str,
+        name: str,
+        processor: Callable[[], Any],
+        key: Serde | None = None,
+        value: Serde | None = None,
+        timestamps: Timestamps | None = None,
+    ) -> Self:
+        """Add a store that a processor of its own fills from a topic, each task from its partition.
+
+        Other processors that are connected to the store read it. A first start reads the topic from its beginning.
+
+        Args:
+            store: made by `Stores`. Kafka Streams switches its changelog off. Here it may have one, to be queried.
+            source: the name of the node that reads the topic.
+            topic: what it reads.
+            name: the name of the processor's node.
+            processor: a subclass of `Processor`, or a function that makes a new one each time, that puts the records
+                into the store as they are.
+            key: the serde of the topic's keys; text when not given.
+            value: the serde of the topic's values; text when not given.
+            timestamps: where a record's time comes from, as in `add_source`.
+
+        Raises:
+            TopologyError: a name or the topic is taken, or what is given is none of these.
+
+        >>> class Keep(Processor):
+        ...     def process(self, record):
+        ...         self.context.state_store("rates").put(record.key, record.value)
+        >>> rates = Stores.persistent_key_value_store("rates", Serdes.string(), Serdes.double())
+        >>> topology = Topology().add_read_only_state_store(
+        ...     rates, "rates-source", "rates", "keep", Keep, value=Serdes.double()
+        ... )
+
+        Mirrors `Topology#addReadOnlyStateStore`.
+        """
+        self.add_source(source, topic, key=key, value=value, timestamps=timestamps, auto_offset_reset="earliest")
+        return self.add_processor(name, processor, source).add_state_store(store, name)
+
     def add_processor(
         self,
         name: str,

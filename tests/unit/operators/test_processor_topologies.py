@@ -27,6 +27,32 @@ from streamskit.state.stores import Store
 from tests.unit.operators.processor_harness import LONG, STRING, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Write
 
+READ_ONLY = """\
+Topologies:
+   Sub-topology: 0
+    Source: orders (topics: [orders-topic])
+      --> look
+    Processor: look (stores: [prices])
+      --> out
+      <-- orders
+    Source: price-source (topics: [prices-topic])
+      --> keep
+    Processor: keep (stores: [prices])
+      --> none
+      <-- price-source
+    Sink: out (topic: out-topic)
+      <-- look
+
+"""
+"""What Kafka Streams' `describe()` prints for this topology."""
+
+
+class Keep(Processor):
+    """Puts records into a read-only store as they are."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("prices").put(record.key, record.value)
+
 
 def wired(*processors: Any) -> Topology:
     topology = Topology().add_source("source", "in")
@@ -42,6 +68,28 @@ def test_a_store_binds_two_sources_into_one_sub_topology() -> None:
     topology.add_state_store(key_value(), "write", "read")
     assert len(topology.sub_topologies()) == 1
     assert topology.describe().count("(stores: [rows])") == 2
+
+
+def test_a_read_only_store_is_filled_from_its_topic_for_other_processors() -> None:
+    class Look(Processor):
+        def process(self, record: Record) -> None:
+            price = self.context.state_store("prices").get(record.key)
+            self.context.forward(record.with_value(f"{record.value} at {price}"))
+
+    prices = Stores.persistent_key_value_store("prices", STRING, STRING)
+    topology = Topology().add_read_only_state_store(prices, "price-source", "prices-topic", "keep", Keep)
+    topology.add_source("orders", "orders-topic").add_processor("look", Look, "orders")
+    topology.add_sink("out", "out-topic", "look").connect_processor_and_state_stores("look", "prices")
+    assert topology.describe() == READ_ONLY
+    with TopologyTestDriver(topology) as driver:
+        prices_in, orders = driver.create_input_topic("prices-topic"), driver.create_input_topic("orders-topic")
+        orders.pipe_input("KO", "10")
+        prices_in.pipe_input("KO", "75")
+        orders.pipe_input("KO", "11")
+        prices_in.pipe_input("KO", None)
+        orders.pipe_input("KO", "12")
+        made = driver.create_output_topic("out-topic").read_values_to_list()
+        assert made == ["10 at None", "11 at 75", "12 at None"]  # as in Kafka Streams
 
 
 def test_a_store_that_is_connected_twice_is_connected() -> None:

@@ -235,11 +235,19 @@ def test_a_record_of_a_global_store_keeps_its_own_time_whatever_an_extractor_wou
         assert told(driver) == [("a", "500", 1), ("b", "600", 2)]
 
 
+class TotalOfAll(Processor):
+    """Tells what the store of an unlimited window holds for a record's key."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(self.context.state_store("joined").fetch(record.key, 1000).value))
+
+
 def test_an_unlimited_window_takes_whatever_comes_late_and_never_closes() -> None:
     def write(builder: StreamsBuilder) -> None:
         windowed = builder.stream("in").group_by_key().windowed_by(UnlimitedWindows.of().start_on(1000))
         joined = windowed.reduce(lambda one, other: one + other, "joined")
         joined.to_stream().to("out")
+        builder.stream("asked").process(TotalOfAll, stores=["joined"]).to("told")
         joined.suppress(Suppressed.until_window_closes()).to_stream().to("closed")
         windowed.emit_strategy(EmitStrategy.on_window_close()).count().to_stream().to("closed")
 
@@ -255,4 +263,6 @@ def test_an_unlimited_window_takes_whatever_comes_late_and_never_closes() -> Non
         store = driver.state_store("joined")
         assert isinstance(store, LocalWindowStore)
         assert store.fetch("a", 1000) == "yz"
+        driver.create_input_topic("asked").pipe_input("a", "?")
+        assert driver.create_output_topic("told").read_values_to_list() == ["yz"]
         assert driver.dropped() == 0
