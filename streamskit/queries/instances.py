@@ -79,7 +79,7 @@ class Instances:
         self._options += [f"--command-config={self._connection.path}"] if self._connection.properties else []
         # Not on the command line, either.
         self._token = token_of_environment() if token is None else revealed(token)
-        self._folder = tempfile.TemporaryDirectory(prefix="streamskit-instances-")
+        self._folder = _new_folder()
         self._processes: dict[HostInfo, subprocess.Popen[bytes]] = {}
 
     def __repr__(self) -> str:
@@ -109,6 +109,8 @@ class Instances:
             StreamsError: it does not start.
         """
         server = HostInfo("127.0.0.1", port or free_port())
+        if not Path(self._folder.name).exists():  # all were stopped before
+            self._folder = _new_folder()
         state = Path(self._folder.name) / str(server.port)
         with self._log(server).open("wb") as log:
             self._processes[server] = subprocess.Popen(
@@ -152,7 +154,10 @@ class Instances:
         self._signal(server, signal.SIGCONT)
 
     def stop(self, server: HostInfo | None = None) -> None:
-        """Stop one instance, or all: each says goodbye, so that the others take over at once."""
+        """Stop one instance, or all: each says goodbye, so that the others take over at once.
+
+        Stopping all removes their logs and stores; those that start afterwards begin with empty ones.
+        """
         for each in [server] if server else list(self):
             self._signal(each, signal.SIGTERM)
         for each in [server] if server else list(self._processes):
@@ -164,8 +169,14 @@ class Instances:
             self._folder.cleanup()
 
     def log(self, server: HostInfo) -> str:
-        """Return what an instance has said."""
-        return self._log(server).read_text(errors="replace")
+        """Return what an instance has said.
+
+        Raises:
+            StreamsError: no instance was started there, or `stop` has ended all.
+        """
+        if not (log := self._log(server)).exists():
+            raise StreamsError(f"There is no log of an instance at {server}: none was started, or all are stopped.")
+        return log.read_text(errors="replace")
 
     def _asked(self) -> dict[HostInfo, Mapping[str, Any]]:
         """Return what the instances say they host, by where they answer; one of them asks the others."""
@@ -212,3 +223,8 @@ def task_states(stores: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[TaskS
         for part in parts
         if part["role"] != "global"
     ]
+
+
+def _new_folder() -> tempfile.TemporaryDirectory[str]:
+    """Make the folder of logs and stores."""
+    return tempfile.TemporaryDirectory(prefix="streamskit-instances-")

@@ -475,3 +475,18 @@ def test_instances_with_a_token_of_their_own_answer_only_those_who_show_it(
         assert [each.alive for each in instances.instances()] == [True]
         with QueryClient(server.url, retry=0) as stranger, pytest.raises(StreamsError, match="token"):
             stranger.store("counts").get("KO")
+
+
+def test_after_all_are_stopped_others_can_start_and_a_log_that_went_with_them_is_told(
+    broker: Broker, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    name = catalogue.application_id
+    catalogue.save(tmp_path / name)
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
+        first = instances.start()
+        instances.stop()
+        with pytest.raises(StreamsError, match=f"There is no log of an instance at {first}"):
+            instances.log(first)
+        second = instances.start()
+        assert [*instances] == [second]
+        assert "answers at" in instances.log(second)
