@@ -19,6 +19,7 @@ from streamskit import (
     Windowed,
 )
 from streamskit.api.processor import ProcessorContext
+from streamskit.queries import VersionedRecord
 from streamskit.serdes import SerdeError
 from tests.unit.operators.processor_harness import LONG, STRING, OneStore, Task, key_value
 
@@ -178,12 +179,12 @@ def test_a_time_may_be_a_number_of_numpy_s() -> None:
     store, moment = windows(), np.int64(20)
     store.do("put", "a", "more", moment)
     assert store.do("fetch", "a", 0, moment) == [(0, "text"), (20, "more")]
-    assert versions().do("get", "a", np.int64(7)) == ("1", 5)
+    assert versions().do("get", "a", np.int64(7)) == VersionedRecord("1", 5)
 
 
 def test_a_time_that_lets_a_version_be_read_may_be_left_out() -> None:
     store = versions()
-    assert store.do("get", "a", None) == store.do("get", "a") == ("1", 5)
+    assert store.do("get", "a", None) == store.do("get", "a") == VersionedRecord("1", 5)
     for time in ("5", 5.5):
         refused(store, "get", "a", time, said="as_of is")
 

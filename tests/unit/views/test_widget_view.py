@@ -385,7 +385,7 @@ def test_a_displayed_view_leaves_two_outputs_the_live_one_and_the_page_of_it() -
 
 def test_the_pages_of_a_view_that_two_cells_display_are_brought_up_to_date_together() -> None:
     InteractiveShell.instance()
-    view = StoreView(counts(a=1), refresh="50 ms")
+    view = StoreView(counts(a=1), refresh="10 seconds")
     with capture_output() as captured:
         view._ipython_display_()
         view._ipython_display_()
