@@ -8,6 +8,7 @@ from typing import Any
 
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesLruStore, BytesVersionedStore
+from streamskit.operators.key_value_iterator import KeyValueIterator
 from streamskit.operators.processor_timed_stores import ProcessorSessionStore, ProcessorWindowStore
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
@@ -70,23 +71,23 @@ class ProcessorKeyValueStore(StateStore):
         self.put(key, None)
         return before
 
-    def range(self, first: Any, last: Any) -> Iterator[KeyValue]:
+    def range(self, first: Any, last: Any) -> KeyValueIterator[KeyValue]:
         """Return the rows with keys from `first` to `last`, both included; None leaves an end open."""
-        return self._decoded(self._range(first, last))
+        return self._listed(self._range(first, last))
 
-    def reverse_range(self, first: Any, last: Any) -> Iterator[KeyValue]:
+    def reverse_range(self, first: Any, last: Any) -> KeyValueIterator[KeyValue]:
         """Return the rows of `range`, the last key first."""
-        return self._decoded(reversed([*self._range(first, last)]))
+        return self._listed(reversed([*self._range(first, last)]))
 
-    def all(self) -> Iterator[KeyValue]:
+    def all(self) -> KeyValueIterator[KeyValue]:
         """Return every row."""
         return self.range(None, None)
 
-    def reverse_all(self) -> Iterator[KeyValue]:
+    def reverse_all(self) -> KeyValueIterator[KeyValue]:
         """Return every row, the last key first."""
         return self.reverse_range(None, None)
 
-    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> Iterator[KeyValue]:
+    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> KeyValueIterator[KeyValue]:
         """Return the rows whose keys' bytes begin with those of `prefix`.
 
         Args:
@@ -98,7 +99,7 @@ class ProcessorKeyValueStore(StateStore):
         if serde is not None:
             require_serde(serde, f"Store '{self.name}': the serde of a prefix")
         start = (serde or self._store.key).serialize(prefix) or b""
-        return self._decoded(row for row in self._rows.all() if row[0].startswith(start))
+        return self._listed(row for row in self._rows.all() if row[0].startswith(start))
 
     def approximate_num_entries(self) -> int:
         """Return how many rows there are."""
@@ -119,6 +120,9 @@ class ProcessorKeyValueStore(StateStore):
 
     def _range(self, first: Any, last: Any) -> Iterator[tuple[bytes, Any]]:
         return self._rows.range(*(None if key is None else self._key(key) for key in (first, last)))
+
+    def _listed(self, rows: Iterable[tuple[bytes, Any]]) -> KeyValueIterator[KeyValue]:
+        return KeyValueIterator(self.name, self._decoded(rows))
 
     def _decoded(self, rows: Iterable[tuple[bytes, Any]]) -> Iterator[KeyValue]:
         sees_changes = not self._store.persistent and self._store.max_entries is None

@@ -1,12 +1,12 @@
 """Window and session stores as processors see them, in the order in which Kafka Streams gives their rows."""
 
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 from streamskit.api.windows import FOREVER, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore, Session
+from streamskit.operators.key_value_iterator import KeyValueIterator
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.state.stores import KeyValue, Store
@@ -54,13 +54,13 @@ class ProcessorWindowStore(StateStore):
         if time_to is None:
             return self._read_value(self._windows.fetch(self._key(key), first))
         windows = self._windows.fetch_range(self._key(key), first, self._time("time_to", time_to))
-        return iter([(start, self._read_value(value)) for start, value in windows])
+        return KeyValueIterator(self.name, [(start, self._read_value(value)) for start, value in windows])
 
-    def backward_fetch(self, key: Any, time_from: int, time_to: int) -> Iterator[tuple[int, Any]]:
+    def backward_fetch(self, key: Any, time_from: int, time_to: int) -> KeyValueIterator[tuple[int, Any]]:
         """Return what `fetch` returns for two times, the latest window first."""
-        return iter(list(self.fetch(key, time_from, self._time("time_to", time_to)))[::-1])
+        return KeyValueIterator(self.name, [*self.fetch(key, time_from, self._time("time_to", time_to))][::-1])
 
-    def fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> Iterator[KeyValue]:
+    def fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> KeyValueIterator[KeyValue]:
         """Return the windows of the keys from one to another that begin between two times, with `Windowed` keys.
 
         A persistent store goes by key and then by start, within each segment of time; one in memory by start and then
@@ -74,25 +74,27 @@ class ProcessorWindowStore(StateStore):
 
         Mirrors `WindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
         """
-        return iter(self._between(key_from, key_to, time_from, time_to))
+        return KeyValueIterator(self.name, self._between(key_from, key_to, time_from, time_to))
 
-    def backward_fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> Iterator[KeyValue]:
+    def backward_fetch_range(
+        self, key_from: Any, key_to: Any, time_from: int, time_to: int
+    ) -> KeyValueIterator[KeyValue]:
         """Return the windows of `fetch_range`, the last first."""
-        return iter(self._between(key_from, key_to, time_from, time_to)[::-1])
+        return KeyValueIterator(self.name, self._between(key_from, key_to, time_from, time_to)[::-1])
 
-    def fetch_all(self, time_from: int, time_to: int) -> Iterator[KeyValue]:
+    def fetch_all(self, time_from: int, time_to: int) -> KeyValueIterator[KeyValue]:
         """Return the windows of all keys that begin between two times, in the order of `fetch_range`."""
         return self.fetch_range(None, None, time_from, time_to)
 
-    def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[KeyValue]:
+    def backward_fetch_all(self, time_from: int, time_to: int) -> KeyValueIterator[KeyValue]:
         """Return the windows of `fetch_all`, the last first."""
         return self.backward_fetch_range(None, None, time_from, time_to)
 
-    def all(self) -> Iterator[KeyValue]:
+    def all(self) -> KeyValueIterator[KeyValue]:
         """Return every window that is kept, in the order of `fetch_range`."""
         return self.fetch_all(-1, FOREVER)
 
-    def backward_all(self) -> Iterator[KeyValue]:
+    def backward_all(self) -> KeyValueIterator[KeyValue]:
         """Return every window that is kept, the last first."""
         return self.backward_fetch_all(-1, FOREVER)
 
@@ -169,7 +171,7 @@ class ProcessorSessionStore(StateStore):
             self._sessions.remove(data, start, end)
         return end
 
-    def fetch(self, key: Any) -> Iterator[KeyValue]:
+    def fetch(self, key: Any) -> KeyValueIterator[KeyValue]:
         """Return all sessions of `key`, the one that ended first coming first."""
         return self.find_sessions(key, 0, FOREVER)
 
@@ -179,7 +181,7 @@ class ProcessorSessionStore(StateStore):
         sessions = self._sessions.find_sessions(self._key(key), last, first)
         return next((self._read_value(value) for *times, value in sessions if times == [last, first]), None)
 
-    def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> Iterator[KeyValue]:
+    def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> KeyValueIterator[KeyValue]:
         """Return the sessions of `key` that end at a time or later and begin at another or earlier, by their ends.
 
         Of those that end at the same time, a persistent store returns first the one that began first, and an in-memory
@@ -189,7 +191,7 @@ class ProcessorSessionStore(StateStore):
         least, most = self._time("earliest_end", earliest_end), self._time("latest_start", latest_start)
         return self._listed([(data, session) for session in self._sessions.find_sessions(data, least, most)])
 
-    def fetch_range(self, key_from: Any, key_to: Any) -> Iterator[KeyValue]:
+    def fetch_range(self, key_from: Any, key_to: Any) -> KeyValueIterator[KeyValue]:
         """Return all sessions of the keys from one to another, in the order of `find_sessions_range`.
 
         Mirrors `SessionStore#fetch(keyFrom, keyTo)`.
@@ -198,7 +200,7 @@ class ProcessorSessionStore(StateStore):
 
     def find_sessions_range(
         self, key_from: Any, key_to: Any, earliest_end: int, latest_start: int
-    ) -> Iterator[KeyValue]:
+    ) -> KeyValueIterator[KeyValue]:
         """Return the sessions of many keys that end at a time or later and begin at another or earlier.
 
         A persistent store goes by key and then by end, within each segment of time; one in memory by end and then by
@@ -218,7 +220,7 @@ class ProcessorSessionStore(StateStore):
         least, most = self._time("earliest_end", earliest_end), self._time("latest_start", latest_start)
         return self._listed([each for each in self._sessions.find_all(least, most) if is_meant(each[0])])
 
-    def _listed(self, found: list[tuple[bytes, Session]]) -> Iterator[KeyValue]:
+    def _listed(self, found: list[tuple[bytes, Session]]) -> KeyValueIterator[KeyValue]:
         """Return sessions that were found, each with its key, in the order in which Kafka Streams lists them."""
         if self._store.persistent:
             segment = self._sessions.segment
@@ -226,9 +228,10 @@ class ProcessorSessionStore(StateStore):
         else:
             found.sort(key=lambda each: (each[1][0], each[0], -each[1][1]))
         read_key = self._store.key.deserialize
-        return iter(
+        return KeyValueIterator(
+            self.name,
             [
                 KeyValue(Windowed(read_key(key), start, end), self._read_value(value))
                 for key, (end, start, value) in found
-            ]
+            ],
         )

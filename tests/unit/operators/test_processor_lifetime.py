@@ -207,7 +207,7 @@ def test_an_iterator_of_a_store_cannot_be_kept() -> None:
         def process(self, record: Record) -> None:
             self.rows = self.store.all()
 
-    with pytest.raises(StreamsError, match="its field 'rows' is a generator"):
+    with pytest.raises(StreamsError, match="its field 'rows' is a KeyValueIterator, which cannot be kept"):
         Task(lambda: Reading("rows"), stores=[key_value()]).run(V)
 
 
