@@ -33,6 +33,9 @@ from streamskit.kafka.client_libraries import for_kafka_python
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 CONNECT_SECONDS = 10.0
+FIRST_ROUND_SECONDS = 1.0
+"""How long each of several brokers may take to accept a connection before the next one is tried."""
+
 REQUEST_SECONDS = 30.0
 
 AGAIN_SECONDS = 0.2
@@ -141,7 +144,10 @@ def reachable(bootstrap_servers: BootstrapServers, tell_why: bool = True) -> Ite
         NotLetInError: a broker answers, and does not let the client in.
         BrokerError: no broker answers.
     """
-    if not any(_port_open(server) for server in str(bootstrap_servers).split(",")):
+    servers = str(bootstrap_servers).split(",")
+    # One of several may take no connections and refuse none: it must not use up the time of the others.
+    rounds = [CONNECT_SECONDS] if len(servers) == 1 else [FIRST_ROUND_SECONDS, CONNECT_SECONDS]
+    if not any(_port_open(server, seconds) for seconds in rounds for server in servers):
         raise no_answer(bootstrap_servers)
     settings = ClientSettings.of(bootstrap_servers)
     if tell_why and settings.is_secured and settings not in _let_in:
@@ -203,9 +209,9 @@ def reason(error: BaseException) -> str:
     return text.split(": Request '")[0] if ": Request '" in text else text
 
 
-def _port_open(server: str) -> bool:
+def _port_open(server: str, seconds: float) -> bool:
     try:
-        with socket.create_connection(host_and_port(server), timeout=CONNECT_SECONDS):
+        with socket.create_connection(host_and_port(server), timeout=seconds):
             return True
     except (OSError, ValueError):
         return False

@@ -1,5 +1,8 @@
 """An admin client of several brokers, of which one has gone."""
 
+import socket
+import time
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import pytest
@@ -33,11 +36,14 @@ class Admin:
         pass
 
 
+PORT_OPEN = connection._port_open
+
+
 @pytest.fixture(autouse=True)
 def clients(monkeypatch: pytest.MonkeyPatch) -> None:
     Admin.failures, Admin.made = [], 0
     monkeypatch.setattr(connection, "Admin", Admin)
-    monkeypatch.setattr(connection, "_port_open", lambda server: True)
+    monkeypatch.setattr(connection, "_port_open", lambda server, seconds: True)
 
 
 def test_where_one_of_several_brokers_has_gone_another_one_is_asked() -> None:
@@ -71,3 +77,24 @@ def test_a_single_broker_that_has_gone_is_told_of_at_once() -> None:
     Admin.failures = [KafkaConnectionError("gone")]
     with pytest.raises(BrokerError, match="gone"), admin_client("a:1") as client:
         client.describe_cluster()
+
+
+def test_a_broker_that_takes_no_connection_and_refuses_none_does_not_use_up_the_time_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "_port_open", PORT_OPEN)
+    with ExitStack() as opened:
+        full, ready = (opened.enter_context(socket.socket()) for _ in range(2))
+        for one, waiting in ((full, 0), (ready, 5)):
+            one.bind(("127.0.0.1", 0))
+            one.listen(waiting)
+        mute, other = (f"127.0.0.1:{one.getsockname()[1]}" for one in (full, ready))
+        for _ in range(3):  # its queue is full then, and what comes is left without an answer
+            one = opened.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        assert not PORT_OPEN(mute, 0.2)
+        began = time.monotonic()
+        with admin_client(f"{mute},{other}") as client:
+            assert client.describe_cluster() == "described"
+        assert time.monotonic() - began < connection.CONNECT_SECONDS
