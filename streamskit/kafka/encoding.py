@@ -21,19 +21,35 @@ class SerdeLike(Protocol):
 
 
 def encoder(serde: SerdeLike | None) -> Callable[[Any], bytes | None]:
-    """The function that turns values into bytes: the serde's or `encode`; None stays None (a tombstone)."""
+    """The function that turns values into bytes: the serde's or `encode`; None stays None (a tombstone).
+
+    Raises BrokerError for what is no serde.
+    """
     if serde is None:
         return encode
-    serialize = serde.serialize
+    serialize = _checked(serde).serialize
     return lambda value: None if value is None else serialize(value)
 
 
 def decoder(serde: SerdeLike | None) -> Callable[[bytes | None], Any]:
-    """The function that turns bytes into values: the serde's own, or `text_or_bytes`; None stays None."""
+    """The function that turns bytes into values: the serde's own, or `text_or_bytes`; None stays None.
+
+    Raises BrokerError for what is no serde.
+    """
     if serde is None:
         return text_or_bytes
-    deserialize = serde.deserialize
+    deserialize = _checked(serde).deserialize
     return lambda data: None if data is None else deserialize(data)
+
+
+def _checked(serde: SerdeLike) -> SerdeLike:
+    methods = [getattr(serde, name, None) for name in ("serialize", "deserialize")]
+    if isinstance(serde, type) or not all(map(callable, methods)):
+        raise BrokerError(
+            f"{getattr(serde, '__qualname__', repr(serde))} is no serde. Give an object that serializes and "
+            "deserializes, parentheses included, for example value=Serdes.long() or value=Serdes.json('price double')."
+        )
+    return serde
 
 
 def encode(value: Any) -> bytes | None:

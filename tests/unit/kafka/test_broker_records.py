@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from streamskit import Serdes
 from streamskit.common.errors import BrokerError
-from streamskit.kafka.encoding import encode, text_or_bytes
+from streamskit.kafka.encoding import decoder, encode, encoder, text_or_bytes
 from streamskit.kafka.records import OutgoingRecord, milliseconds, read_records
 
 
@@ -48,6 +49,16 @@ def test_a_value_without_clear_bytes_is_refused(value: Any) -> None:
 )
 def test_bytes_are_shown_as_text_only_if_they_are_text(data: bytes | None, shown: str | bytes | None) -> None:
     assert text_or_bytes(data) == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [(Serdes.double, "Serdes.double"), ("string", "'string'"), (3, "3"), (BrokerError, "BrokerError")],
+)
+def test_what_is_no_serde_is_refused_with_what_to_give(given: Any, name: str) -> None:
+    for make in (encoder, decoder):
+        with pytest.raises(BrokerError, match=rf"^{name} is no serde. Give an object .*value=Serdes.long\(\)"):
+            make(given)
 
 
 def test_tuples_are_key_value_and_timestamp() -> None:
