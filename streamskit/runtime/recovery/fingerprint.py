@@ -157,17 +157,19 @@ def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     # Windows had a different state in Spark when its watermark decided which of them are closed.
     kind = f"{type(node).__name__}{BY_SPARK}" + (" and stream time" if node.windows else "")
     kind += ", 0.0 and -0.0 apart" if has_fractions(node.key.data_type) else ""  # they once had one count in common
-    print_ = OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
     grace = node.windows.grace if isinstance(node.windows, TimeWindows) else None
-    return replace(print_, stores=_stores(plan, [node]), sides=_sides(plan, [node]), grace=grace)
+    stores, sides = _stores(plan, [node]), _sides(plan, [node])
+    return OperatorPrint(
+        node.name, kind, [node.types], _windows(node), in_python=False, stores=stores, sides=sides, grace=grace
+    )
 
 
 def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
     name, nodes = planned.operator.name, plan.topology.nodes
     run = nodes_of(name, plan)
     keeps = dict.fromkeys(state for node in run for state in node.state(nodes))
-    print_ = OperatorPrint(name, type(planned.node).__name__, [*keeps], _windows(planned.node), planned.level)
-    return replace(print_, stores=_stores(plan, run), sides=_sides(plan, run))
+    kind, stores, sides = type(planned.node).__name__, _stores(plan, run), _sides(plan, run)
+    return OperatorPrint(name, kind, [*keeps], _windows(planned.node), planned.level, stores=stores, sides=sides)
 
 
 def _stores(plan: Plan, run: Sequence[Node]) -> list[str]:
