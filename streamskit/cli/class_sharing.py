@@ -26,7 +26,7 @@ from streamskit.environment.archives import (
     has_own_archive,
 )
 from streamskit.environment.java import Java, find_java
-from streamskit.environment.processes import alive, eventually
+from streamskit.environment.processes import alive, eventually, name_of
 
 END_SECONDS = 300.0
 """How long a Java program may take to write its classes, on a busy machine."""
@@ -117,7 +117,7 @@ def _work() -> None:
             for number in range(3):
                 broker.produce("words", [(f"key-{number}", "word")])
                 streams.await_processed("300 seconds")
-        java = [each for each in psutil.Process().children(recursive=True) if each.name().startswith("java")]
+        java = [each for each in psutil.Process().children(recursive=True) if name_of(each).startswith("java")]
         gateway = spark.sparkContext._gateway
         spark.stop()
         if gateway is not None:

@@ -116,6 +116,14 @@ def command_line(process: psutil.Process) -> list[str]:
         return []
 
 
+def name_of(process: psutil.Process) -> str:
+    """Return the name of a process, such as java; "" once it has ended."""
+    try:
+        return process.name()
+    except psutil.Error:
+        return ""
+
+
 def listened_ports(process: psutil.Process) -> set[int]:
     """Return the TCP ports on which the process itself, and not another one, waits for connections."""
     try:

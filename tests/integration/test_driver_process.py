@@ -10,7 +10,7 @@ import pytest
 from streamskit import Serdes, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
 from streamskit.common.errors import StreamsError
-from streamskit.environment.processes import alive, wait_until
+from streamskit.environment.processes import alive, name_of, wait_until
 from streamskit.faults import Driver
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -54,7 +54,7 @@ def test_a_driver_and_its_java_end_with_a_program_that_is_killed(broker: Broker,
     assert program.stdout is not None
     driver = psutil.Process(int(program.stdout.readline()))
     family = [driver, *driver.children(recursive=True)]
-    assert any("java" in process.name() for process in family)
+    assert any("java" in name_of(process) for process in family)
     program.kill()
     program.wait()
     wait_until(lambda: not any(alive(process) for process in family), "the end of the driver and all its processes")

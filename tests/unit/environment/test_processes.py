@@ -9,7 +9,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from streamskit.environment.processes import Dependent, alive, command_line, end, launch, listened_ports, wait_until
+from streamskit.environment.processes import (
+    Dependent,
+    alive,
+    command_line,
+    end,
+    launch,
+    listened_ports,
+    name_of,
+    wait_until,
+)
 
 HOLDS = """
 import os, pathlib, sys, time
@@ -67,7 +76,7 @@ def test_a_dependent_ends_when_told_and_writes_to_its_file(tmp_path: Path) -> No
     assert not alive(running.process)
 
 
-def test_a_process_that_ended_and_that_nobody_waited_for_has_no_command_line() -> None:
+def test_a_process_that_ended_and_has_no_command_line_and_in_the_end_no_name() -> None:
     with subprocess.Popen(["sleep", "0"]) as ended:
         process = psutil.Process(ended.pid)
         wait_until(lambda: not alive(process), "the end of sleep", 10)
@@ -75,6 +84,7 @@ def test_a_process_that_ended_and_that_nobody_waited_for_has_no_command_line() -
             process.cmdline()
         assert command_line(process) == []
     assert command_line(process) == []
+    assert name_of(process) == ""
 
 
 def test_a_process_that_does_not_hear_sigterm_is_killed(tmp_path: Path) -> None:

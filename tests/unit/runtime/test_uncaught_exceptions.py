@@ -111,7 +111,8 @@ class FakeQuery:
     """A Spark query whose end the test decides."""
 
     lastProgress = None  # noqa: N815  Spark's name
-    _jsq = SimpleNamespace(lastProgress=lambda: None)  # watchers ask how far it has come
+    # watchers ask how far it has come
+    _jsq = SimpleNamespace(lastProgress=lambda: None, recentProgress=lambda: ())
 
     def __init__(self) -> None:
         self._ended = threading.Event()
