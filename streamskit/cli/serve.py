@@ -118,16 +118,13 @@ def _serve(chosen: argparse.Namespace) -> None:
         service=service,
     )
     server.rest.dashboard = cache(partial(_dashboard, server, config))
-    watch = TopicWatch(
-        config.connection,
-        lambda found: server.widen({topic: identity.partitions for topic, identity in found.items()}),
-    )
+    watch = TopicWatch(config.connection, server.look_at_topics)
     told, parent = threading.Event(), os.getppid()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: told.set())
     try:
         server.start()
-        watch.watch(dict.fromkeys(entry.changelog for entry in catalogue if entry.is_global))
+        watch.watch(dict.fromkeys(entry.changelog for entry in catalogue))
         print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
         print(f"A browser sees its stores at {server.rest.address.url}{DASHBOARD}.", flush=True)
         while not told.wait(0.5):

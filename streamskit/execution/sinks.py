@@ -105,7 +105,7 @@ def _too_large(size: Column, topic: Column, options: QueryOptions) -> Column:
         size > options.handlers.largest_record,
         F.format_string(
             "RecordTooLargeException: a record of %d bytes for topic %s is larger than the "
-            f"{options.handlers.max_request_size} that a request may have.", size, topic,
+            f"{options.handlers.max_request_size} that a request may have (max_request_size).", size, topic,
         ),
     )  # fmt: skip
 

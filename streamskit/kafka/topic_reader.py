@@ -200,8 +200,9 @@ class PartitionReader(Generic[R]):
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stop reading partitions."""
-        self._consumer.incremental_unassign([_native(where) for where in partitions])
-        self._assigned -= set(partitions)
+        assigned = self._assigned.intersection(partitions)
+        self._consumer.incremental_unassign([_native(where) for where in assigned])
+        self._assigned -= assigned
 
     def poll(self, seconds: float) -> Batch[R]:
         """Return what has come, after waiting for at most so many seconds.
@@ -378,12 +379,23 @@ class TopicReader(Generic[R]):
         if any(where not in self.positions for where in there):
             self.do(follow_new)
 
-    def unfollow(self, partitions: list[TopicPartition]) -> None:
+    def unfollow(self, partitions: Collection[TopicPartition]) -> None:
         """Stop following partitions; to be called in the reader's thread."""
         self._reader.unassign(partitions)
         for where in partitions:
             for each in (self.positions, self.ends, self._goals, self._firsts):
                 each.pop(where, None)
+
+    def begin_anew(self, partitions: Collection[TopicPartition]) -> None:
+        """Read partitions again, whose topic was made anew; to be called in the reader's thread, also a second time.
+
+        Raises:
+            KafkaException: the broker does not say where they end.
+        """
+        self.unfollow(partitions)  # before the records are dropped, as in `_start_over`
+        for where in partitions:
+            self._restart(where)
+        self.follow(dict.fromkeys(partitions, 0))
 
     def restored_from(self, where: TopicPartition) -> tuple[int, int]:
         """Return the offset from which a partition is still to be read, and the one at which it counts as restored.
@@ -423,7 +435,7 @@ class TopicReader(Generic[R]):
 
     def _run(self) -> None:
         try:
-            self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._begin_anew)
+            self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._start_over)
             with closing(self._reader):
                 while not self._stopping.is_set():
                     self._do_jobs()
@@ -470,9 +482,12 @@ class TopicReader(Generic[R]):
             self._move(batch.positions)
             self._moved_on()
 
-    def _begin_anew(self, where: TopicPartition) -> None:
+    def _start_over(self, where: TopicPartition) -> None:
         self._move({where: 0})  # before the records are dropped: no waiter may find them gone and think they were read
         self._restart(where)
+        # A topic that was made anew may end before the old one did.
+        self._firsts[where], end = self._reader.extent(where)
+        self._goals[where] = self.ends[where] = end
 
     def _move(self, positions: Offsets) -> None:
         with self._moved:

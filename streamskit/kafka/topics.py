@@ -206,10 +206,15 @@ def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict
             if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
             continue
-        high, low = described.topic_id.get_most_significant_bits(), described.topic_id.get_least_significant_bits()
-        number = (high % 2**64) << 64 | low % 2**64
-        found[name] = TopicIdentity(str(UUID(int=number)), len(described.partitions))
+        found[name] = identity(described)
     return found
+
+
+def identity(described: Any) -> TopicIdentity:
+    """Return the identity of a topic that a broker has described."""
+    high, low = described.topic_id.get_most_significant_bits(), described.topic_id.get_least_significant_bits()
+    number = (high % 2**64) << 64 | low % 2**64
+    return TopicIdentity(str(UUID(int=number)), len(described.partitions))
 
 
 def _extents(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:

@@ -1,7 +1,7 @@
 """The stores that an instance hosts: its share of their partitions, each filled from its changelog."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -179,6 +179,22 @@ class HostedStores:
             for where in gone:
                 self.restorations.suspend(where)
                 self._give_up(where)
+
+    def lose(self, topics: Collection[str]) -> None:
+        """Read changelogs no more that were deleted."""
+        self._reader.unfollow([where for where in self.roles if where.topic in topics])
+
+    def begin_anew(self, ids: Mapping[str, str]) -> None:
+        """Drop the copies of changelogs that were made anew, and read these from their first records.
+
+        Args:
+            ids: the ids that these changelogs have now.
+        """
+        self._reader.begin_anew([where for where in self.roles if where.topic in ids])
+        self._on_disk = {where: position for where, position in self._on_disk.items() if where.topic not in ids}
+        if self._folder is not None:
+            entries = [entry for entry in self._entries.values() if entry.changelog in ids]
+            self._folder.begin_anew({entry.name: ids[entry.changelog] for entry in entries})
 
     def give_up(self, failure: StreamsError) -> None:
         """Read no more, because of a failure, and have the stores say so."""

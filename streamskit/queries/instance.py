@@ -25,6 +25,8 @@ from streamskit.kafka.access import Right, no_right, not_let_in
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.kafka.topic_reader import Offsets
+from streamskit.kafka.topics import TopicIdentity, identity
+from streamskit.queries.changelog_ids import ChangelogIds, misfit
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -84,6 +86,7 @@ class Instance:
         self.measure: Callable[[], Iterable[Measure]] = tuple
         """Returns what that application measures."""
         self._ended = ""
+        self._changelogs = ChangelogIds()
         self._refusal: BrokerError | None = None
         self._hosted = HostedStores(catalogue, bootstrap_servers, state_dir, keeps, self._announce)
         self.restorations = self._hosted.restorations
@@ -166,6 +169,26 @@ class Instance:
 
         self._try(adopt)
 
+    def look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
+        """Begin anew with changelogs that were made anew, as after `clean_up()`; refuse queries of those that are gone.
+
+        Args:
+            found: the topics that are there.
+        """
+        deleted, remade = self._changelogs.look(found)
+        if deleted:
+            self._try(lambda: self._hosted.lose(deleted))
+        if not remade:
+            return
+        if why := misfit(self._catalogue, remade):
+            self._closed = self.stopped or why
+            return
+        ids = {topic: now.id for topic, now in remade.items()}
+        self._changelogs.note(ids)
+        topics = ", ".join(f"'{topic}'" for topic in sorted(ids))
+        logger.warning("'%s' at %s reads topics again that were made anew: %s", self.application_id, self.here, topics)
+        self._try(lambda: self._hosted.begin_anew(ids))
+
     def say_stopped(self, why: str) -> None:
         """Have the stores say why no more updates come, unless they already do."""
         self._ended = self._ended or why
@@ -205,6 +228,8 @@ class Instance:
             return f"The instance at {self.here} is not in touch with its group."
         if self._replaced:
             return self._replaced
+        if self._changelogs.gone:
+            return self._is_gone(min(self._changelogs.gone))
         if not self._has_share():
             return f"The instance at {self.here} has got no share of the stores yet."
         hosted = [where for where, role in self._hosted.roles.items() if role in ANSWERING]
@@ -281,6 +306,8 @@ class Instance:
             )
         if self._replaced:
             raise StreamsRebalancingError(self._replaced)
+        if entry.changelog in self._changelogs.gone:
+            raise StreamsRebalancingError(self._is_gone(entry.changelog))
         if where not in self._hosted.roles:
             owner = self._placement.of(*where).active
             place = f"is at {owner}: ask there" if owner else "is on its way: ask again in a moment"
@@ -291,6 +318,13 @@ class Instance:
                 f"{name[0].upper()}{name[1:]} is being restored at {self.here}: it has read up to offset {there:,} of "
                 f"{all_:,} of its changelog. Ask again in a moment."
             )
+
+    def _is_gone(self, topic: str) -> str:
+        return (
+            f"Topic '{topic}', which fills stores of '{self.application_id}', was deleted; clean_up() does that. The "
+            f"instance at {self.here} begins anew when the topic is there again. If the program has other stores by "
+            "now, start the instance again."
+        )
 
     def _entry(self, store: str) -> QueryableStore:
         if store not in self.stores:
@@ -412,9 +446,10 @@ class Instance:
                     f"The instance at {self.here} could not look at the changelog '{topic}': {failure.args[0].str()}. "
                     f"Is the broker at {self._bootstrap_servers} running, and was '{self.application_id}' started?"
                 ) from failure
-            counts[topic], ids[topic] = len(described.partitions), str(described.topic_id)
+            ids[topic], counts[topic] = identity(described)
         self._catalogue = self._catalogue.with_partitions(counts)
         self.stores = {entry.name: entry for entry in self._catalogue}
+        self._changelogs.note(ids)
         return ids
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.kafka.topic_reader import Offsets
+from streamskit.kafka.topics import TopicIdentity
 from streamskit.queries.group.catalogue import Catalogue
 from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.instance import Instance
@@ -85,6 +86,11 @@ class QueryServer:
     def widen(self, counts: Mapping[str, int]) -> None:
         """Read partitions that were added to the topics of global tables, as `Replica` does."""
         self.instance.widen(counts)
+
+    def look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
+        """React to the changelogs as they are now: for an instance whose application runs in another process."""
+        self.widen({topic: identity.partitions for topic, identity in found.items()})
+        self.instance.look_at_topics(found)
 
     def say_stopped(self, why: str) -> None:
         """Have the stores say why no more updates come, unless they already do."""

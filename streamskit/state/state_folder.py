@@ -123,6 +123,22 @@ class StateFolder:
             seen = {str(partition): when for (name, partition), when in self._seen.items() if name == store}
             write_file(self._folder / store / NOTE, json.dumps({"topic_id": topic_id, "seen": seen}))
 
+    def begin_anew(self, topic_ids: Mapping[str, str]) -> None:
+        """Delete the copies of changelogs that were made anew; those that are in use have been emptied.
+
+        Args:
+            topic_ids: the id of each such changelog, by the name of the store it fills.
+        """
+        for place in [each for each in self._released if each[0] in topic_ids]:
+            self._released[place].cancel()
+            self._close(place)
+        for place in [each for each in self._partitions() if each[0] in topic_ids and each not in self._open]:
+            shutil.rmtree(self._folder / place[0] / str(place[1]))
+        # A copy that was emptied may be full again after a crash, so none counts as up to date for now.
+        self._seen = {place: when for place, when in self._seen.items() if place[0] not in topic_ids}
+        self._topic_ids = {**self._topic_ids, **topic_ids}
+        self.note()
+
     def close(self, current: Iterable[Place] = ()) -> None:
         """Close all storages and release the folder, even if the disk is full.
 

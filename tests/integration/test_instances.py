@@ -461,6 +461,53 @@ def test_partitions_that_are_added_to_a_global_table_are_read_by_an_instance_in_
             until(lambda: client.store("countries").get("CH") == "Switzerland")
 
 
+@pytest.mark.parametrize("more", [3, len(KEYS)])
+def test_an_instance_in_its_own_process_begins_anew_with_the_application_after_a_clean_up(
+    more: int, broker: Broker, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    name, topic = catalogue.application_id, catalogue.entries[0].changelog
+    catalogue.save(tmp_path / name)
+    fill(broker, catalogue)
+    broker.produce(f"{name}-countries", [("CH", "Switzerland")])
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
+        with QueryClient(instances.start().url, retry="30 seconds") as client:
+            until(lambda: len(list(client.store("counts").all())) == len(KEYS))
+        with QueryClient(next(iter(instances)).url, retry=0) as client:
+            broker.delete_topics(topic, f"{name}-countries")
+
+            def refused() -> str:
+                try:
+                    client.store("counts").get(KEYS[0])
+                except StreamsRebalancingError as failure:
+                    return str(failure)
+                return ""
+
+            until(lambda: f"Topic '{topic}', which fills stores of '{name}', was deleted" in refused())
+            assert set(client.store("windows").fetch(KEYS[0], 0, 10_000)) == {(1_000, 1)}
+            broker.create_topics(topic, f"{name}-countries", partitions=PARTITIONS)
+            keys = [f"new-{number}" for number in range(more)]
+            rows = [{"key": key.encode(), "value": struct.pack(">q", 7)} for key in [*keys, *keys, *keys]]
+            broker.produce(topic, rows)
+            broker.produce(f"{name}-countries", [("AT", "Austria")])
+            until(lambda: not refused())
+            assert {row.key: row.value for row in client.store("counts").all()} == dict.fromkeys(keys, 7)
+            until(lambda: [row.key for row in client.store("countries").all()] == ["AT"])
+
+
+def test_an_instance_ends_with_a_sentence_where_a_changelog_was_made_anew_with_other_partitions(
+    broker: Broker, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    name, topic = catalogue.application_id, catalogue.entries[0].changelog
+    catalogue.save(tmp_path / name)
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
+        server = instances.start()
+        broker.delete_topics(topic)
+        broker.create_topics(topic, partitions=PARTITIONS - 1)
+        until(lambda: not list(instances))
+        said = f"Topic '{topic}', which fills store 'counts', was made anew and has 3 partitions now, not 4. Start the"
+        assert said in instances.log(server)
+
+
 def test_instances_with_a_token_of_their_own_answer_only_those_who_show_it(
     broker: Broker, catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from streamskit.common.errors import StreamsError
+from streamskit.environment.processes import wait_until
 from streamskit.kafka import topic_reader
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import PartitionReader, TopicReader
@@ -274,6 +275,36 @@ def test_whoever_waits_while_a_partition_begins_anew_waits_until_it_is_read_agai
     reader.wait_for({IN: 3}, time.monotonic() + 30)
     reader.stop()
     assert read == [0]
+
+
+def test_a_topic_that_was_made_anew_with_fewer_records_counts_as_read_when_those_are(
+    letters: Letters, consumer: type[FakeConsumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters.reader.start(["in"])
+    letters.wait(3)
+    monkeypatch.setattr(FakeConsumer, "log", "d")
+    consumer.plan = [telling(KafkaError._AUTO_OFFSET_RESET)]
+    wait_until(lambda: letters.seen == ["a", "b", "c", "d"], "the record of the new topic", 10)
+    wait_until(lambda: letters.reader.is_ready(IN), "the news that all is read", 10)
+    assert (letters.reader.ends, letters.restarts) == ({IN: 1}, [IN])
+
+
+def test_a_partition_is_begun_anew_on_demand_also_where_the_broker_does_not_answer_the_first_time(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters.reader.start(["in"])
+    letters.wait(3)
+    with monkeypatch.context() as patch:
+        away = KafkaException(KafkaError(KafkaError._TRANSPORT))
+        patch.setattr(FakeConsumer, "get_watermark_offsets", lambda *asked, cached: raising(away)())
+        with pytest.raises(KafkaException):
+            letters.reader.do(lambda: letters.reader.begin_anew([IN])).result(10)
+        assert not letters.reader.is_ready(IN)
+    monkeypatch.setattr(FakeConsumer, "log", "defg")
+    letters.reader.do(lambda: letters.reader.begin_anew([IN])).result(10)
+    letters.wait(4)
+    assert letters.seen == [*"abc", *"defg"]
+    assert letters.reader.is_ready(IN)
 
 
 def test_a_topic_that_is_not_there_is_told_to_who_starts(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:

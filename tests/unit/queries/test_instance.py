@@ -26,6 +26,7 @@ from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest import server as rest
 from streamskit.state.state_folder import StateFolder
+from streamskit.state.storage import ChangelogMark, RowChange
 
 STORE = Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())
 CATALOGUE = Catalogue("app", (QueryableStore(STORE, "app-counts-changelog", 0, partitions=2),))
@@ -86,6 +87,23 @@ def test_an_instance_lets_go_of_its_folder_also_where_the_disk_takes_no_more(
     again = StateFolder(tmp_path / "stores")
     again.open({"counts": "an id"})
     assert again.storage("counts", 0).mark().position == 0
+    again.close()
+
+
+def test_copies_of_a_changelog_that_was_made_anew_are_deleted_even_those_that_are_not_in_use(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "stores")
+    folder.open({"counts": "an id", "names": "another id"})
+    for store, partition in (("counts", 0), ("counts", 1), ("names", 0)):
+        folder.storage(store, partition).write([RowChange(0, b"k", b"v")], ChangelogMark(7))
+    folder.release("counts", 1)
+    folder.begin_anew({"counts": "a new id"})
+    assert sorted(each.name for each in (tmp_path / "stores" / "counts").iterdir()) == ["0", "checkpoint.json"]
+    assert folder.storage("counts", 1).mark().position == 0
+    folder.close([("names", 0)])
+    again = StateFolder(tmp_path / "stores")
+    again.open({"counts": "a new id", "names": "another id"})
+    positions = again.positions({"counts": "app-counts", "names": "app-names"})
+    assert positions == {TopicPartition("app-counts", 1): 0, TopicPartition("app-names", 0): 7}
     again.close()
 
 
