@@ -65,7 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--standby-replicas", type=int, default=0, metavar="N", help="further copies of each partition")
     parser.add_argument("--session-timeout", default="6 seconds", help="when a silent instance counts as dead")
-    parser.add_argument("--ends-with-parent", action="store_true", help="stop when the process that started this ends")
+    parser.add_argument(
+        "--ends-with-parent",
+        nargs="?",
+        type=int,
+        const=os.getppid(),
+        metavar="PID",
+        help="stop when the process that started this ends; its id, for one that may end before this has started",
+    )
     parser.add_argument("--in-memory", action="store_true", help="keep no store on the disk")
     parser.add_argument("--state-dir", type=Path, help="the folder for stores on the disk, one for each instance")
     parser.add_argument(
@@ -119,7 +126,7 @@ def _serve(chosen: argparse.Namespace) -> None:
     )
     server.rest.dashboard = cache(partial(_dashboard, server, config))
     watch = TopicWatch(config.connection, server.look_at_topics)
-    told, parent = threading.Event(), os.getppid()
+    told = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: told.set())
     try:
@@ -128,7 +135,7 @@ def _serve(chosen: argparse.Namespace) -> None:
         print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
         print(f"A browser sees its stores at {server.rest.address.url}{DASHBOARD}.", flush=True)
         while not told.wait(0.5):
-            if chosen.ends_with_parent and os.getppid() != parent:
+            if chosen.ends_with_parent is not None and os.getppid() != chosen.ends_with_parent:
                 return
             if server.instance.stopped:
                 raise StreamsError(f"The instance at {server.here} has stopped: {server.instance.stopped}")

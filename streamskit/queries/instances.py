@@ -117,7 +117,7 @@ class Instances:
                 [
                     sys.executable, "-m", "streamskit", "serve", self._application_id,
                     f"--bootstrap-servers={self._connection}", f"--port={server.port}",
-                    f"--state-dir={state}", "--ends-with-parent", *self._options,
+                    f"--state-dir={state}", f"--ends-with-parent={os.getpid()}", *self._options,
                 ],
                 env=os.environ | {"PYTHONPATH": python_path()} | ({TOKEN_VARIABLE: self._token} if self._token else {}),
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,

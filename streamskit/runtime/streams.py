@@ -518,7 +518,9 @@ class KafkaStreams:
         """
         queries = self._application.supervisor.queries
         if not queries:
-            raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
+            raise StreamsError(
+                f"'{self.application_id}' has no Spark query until start() is called.{self._another_that_runs()}"
+            )
         with self._application.supervisor.calls_of_spark():
             threads = self.num_stream_threads
             mode = self._application.why_mode

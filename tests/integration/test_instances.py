@@ -1,6 +1,8 @@
 """Instances that share the stores of an application: they restore, hand over, and are found, on a real broker."""
 
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import psutil
 import pytest
 from kafka.net.connection import KafkaConnection
 
@@ -20,6 +23,7 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
+from streamskit.environment.processes import alive, wait_until
 from streamskit.kafka.connection import admin_client
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
@@ -537,3 +541,31 @@ def test_after_all_are_stopped_others_can_start_and_a_log_that_went_with_them_is
         second = instances.start()
         assert [*instances] == [second]
         assert "answers at" in instances.log(second)
+
+
+BEGINS_ONE_AND_DIES = """
+import os, sys
+from pathlib import Path
+from streamskit import Instances
+
+name, servers, folder = sys.argv[1:]
+instances = Instances(name, servers, applications=Path(folder))
+instances._await = lambda server: (print(instances._processes[server].pid, flush=True), os._exit(0))
+instances.start()
+"""
+
+
+def test_an_instance_ends_although_the_process_that_started_it_was_gone_before_it_had_begun(
+    broker: Broker, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    name = catalogue.application_id
+    catalogue.save(tmp_path / name)
+    said = subprocess.run(
+        [sys.executable, "-c", BEGINS_ONE_AND_DIES, name, broker.bootstrap_servers, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    orphan = psutil.Process(int(said.stdout))
+    wait_until(lambda: not alive(orphan), "the end of the instance without a parent")

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamskit.common.errors import StreamsKitError
 
-FRAME = "border:1px solid #8b95a5;border-radius:6px;margin:4px 0;padding:6px 12px"
+FRAME = "border:1px solid #8b95a5;border-radius:6px;margin:4px 0;padding:6px 12px;overflow-x:auto"
 """A thin grey frame, which can be seen on a white page and on a black one; colours of text are those of the page."""
 
 

@@ -67,6 +67,17 @@ def test_what_is_closed_before_its_start_keeps_no_port(tmp_path: Path) -> None:
     assert streams.query_server.rest._socket.fileno() == -1
 
 
+def test_the_plan_of_an_object_that_was_not_started_is_refused_with_the_name_of_the_one_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = application(tmp_path), application(tmp_path)
+    monkeypatch.setitem(KafkaStreams.running, "app", first)
+    with pytest.raises(StreamsError, match=r"no Spark query until .* runs with its id, KafkaStreams\.running\['app'"):
+        second.explain()
+    first.close()
+    second.close()
+
+
 def test_why_an_application_did_not_start_is_told_though_it_cannot_be_closed_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
