@@ -42,6 +42,9 @@ SECRETS = (
 )  # fmt: skip
 """Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
 
+CREDENTIALS = ("username", "password")
+"""What a user shows: settings with `sasl.` in front, which become `sasl.jaas.config`."""
+
 LAST_PORT = 2**16 - 1
 
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
@@ -268,8 +271,9 @@ def checked(settings: Mapping[str, Any]) -> dict[str, Value]:
         if not isinstance(value, str):
             raise StreamsError(f"The client setting {name} is not text: Kafka's clients take text.")
         kept[prefix + bare] = Secret(value.strip()) if bare in SECRETS else value.strip()
+    for_all = {part: kept.get(f"sasl.{part}") for part in CREDENTIALS}
     for prefix in dict.fromkeys(_split(name)[0] for name in kept):
-        _write_credentials(kept, prefix)
+        _write_credentials(kept, prefix, for_all)
     made = ClientSettings("", kept)
     for role in ("admin", "consumer", "producer"):
         check(made.revealed(role))
@@ -321,14 +325,23 @@ def _split(name: str) -> tuple[str, str]:
     return f"{found[2]}.", name[found.end() :]
 
 
-def _write_credentials(kept: dict[str, Value], prefix: str) -> None:
-    """Put a user's name and password where Kafka has them, in `sasl.jaas.config`."""
-    username, password = (kept.pop(f"{prefix}sasl.{part}", None) for part in ("username", "password"))
-    if username is None and password is None:
+def _write_credentials(kept: dict[str, Value], prefix: str, for_all: Mapping[str, Value | None]) -> None:
+    """Put a user's name and password where Kafka has them, in `sasl.jaas.config`.
+
+    Args:
+        kept: the settings, which this changes.
+        prefix: the kind of clients, or "" for all.
+        for_all: the name and password of all clients, of which one kind may have only one of its own.
+    """
+    own = {part: kept.pop(f"{prefix}sasl.{part}", None) for part in CREDENTIALS}
+    if all(value is None for value in own.values()):
         return
+    username, password = (for_all[part] if own[part] is None else own[part] for part in CREDENTIALS)
     if username is None or password is None:
-        missing = "sasl.username" if username is None else "sasl.password"
-        raise StreamsError(f"The client settings have one of sasl.username and sasl.password: {missing} is missing.")
+        missing = f"{prefix}sasl.{'username' if username is None else 'password'}"
+        raise StreamsError(
+            f"The client settings have one of {prefix}sasl.username and {prefix}sasl.password: {missing} is missing."
+        )
     if f"{prefix}sasl.jaas.config" in kept:
         raise StreamsError("The client settings name a user twice: in sasl.username and in sasl.jaas.config.")
     mechanism = revealed(kept.get(f"{prefix}sasl.mechanism") or kept.get("sasl.mechanism", ""))

@@ -75,6 +75,10 @@ def authority(tmp_path: Path) -> Authority:
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "do not say who to be with PLAIN: give sasl"),
         (SASL | {"sasl.jaas.config": "x y z;"}, "name a user twice: in sasl.username and in sasl.jaas.config."),
         ({name: SASL[name] for name in SASL if name != "sasl.password"}, "sasl.password is missing."),
+        (
+            {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "consumer.sasl.password": "hush"},
+            "have one of consumer.sasl.username and consumer.sasl.password: consumer.sasl.username is missing.",
+        ),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/no/where"}, "and there is no such file."),
         ({"security.protocol": "SSL", "ssl.keystore.type": "BKS"}, "ssl.keystore.type is 'BKS'; give JKS or PKCS12 or"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "k"}, "holds text in PEM: set ssl.keystore.type=PEM."),
@@ -93,6 +97,13 @@ def test_wrong_settings_are_answered_with_what_to_write(given: dict[str, Any], s
     with pytest.raises(StreamsError) as failure:
         ClientSettings.of("broker:9093", given)
     assert said in str(failure.value)
+
+
+def test_one_kind_of_clients_may_have_a_password_of_its_own_for_the_user_of_all() -> None:
+    given = settings(consumer__sasl__password="other", producer__sasl__username="bob")
+    lines = [given.revealed(role)["sasl.jaas.config"] for role in ("admin", "consumer", "producer")]
+    shown = [(found.username, found.password.reveal()) for found in map(jaas.credentials, lines)]
+    assert shown == [("alice", HUSH), ("alice", "other"), ("bob", HUSH)]
 
 
 @pytest.mark.parametrize("line", ["hush", "Module required", 'M required username="hush"', 'M required username="a" x'])
