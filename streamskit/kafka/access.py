@@ -7,7 +7,8 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -19,6 +20,9 @@ from streamskit.api.client_settings import BootstrapServers, ClientSettings, Rol
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.key_material import key_material
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 LOOK_SECONDS = 2.0
 """How long to ask why a broker that can be reached gives no answer."""
@@ -67,13 +71,18 @@ def principal(servers: BootstrapServers, role: Role = "admin") -> str:
         return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
     if not own.get("security.protocol", "").endswith("SSL"):
         return ""
+    shown = own_certificate(own)
+    return "User:ANONYMOUS" if shown is None else f"User:{shown.subject.rfc4514_string()}"
+
+
+def own_certificate(own: Mapping[str, str]) -> "Certificate | None":
+    """Return the certificate that a client shows; None if it has none."""
     certificates = key_material(own).certificates
     if certificates is None:
-        return "User:ANONYMOUS"
+        return None
     from cryptography import x509
 
-    shown = x509.load_pem_x509_certificates(certificates.read_bytes())
-    return f"User:{shown[0].subject.rfc4514_string()}"
+    return x509.load_pem_x509_certificates(certificates.read_bytes())[0]
 
 
 def no_right(servers: BootstrapServers, *rights: Right) -> NoRightError:
@@ -134,6 +143,10 @@ def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[R
 
 def _missing(servers: BootstrapServers, role: Role, by_topic: Mapping[str, Sequence[Right]]) -> Iterator[Right]:
     """Yield the rights that a kind of client lacks; a broker reports to each client only that client's own rights."""
+    settings = ClientSettings.of(servers)
+    # Other kinds of clients may have a user or a certificate of their own, and librdkafka waits for a minute.
+    if settings.revealed(role) != settings.revealed("admin") and (refusal := not_let_in(settings, role)) is not None:
+        raise refusal
     admin = AdminClient(for_librdkafka(servers, role), logger=client_log)
     futures = admin.describe_topics(TopicCollection(list(by_topic)), include_authorized_operations=True)
     for topic, future in futures.items():
@@ -148,15 +161,15 @@ def _missing(servers: BootstrapServers, role: Role, by_topic: Mapping[str, Seque
         yield from (right for right in by_topic[topic] if right.operation.lower() not in allowed)
 
 
-def not_let_in(servers: BootstrapServers) -> NotLetInError | None:
-    """Return why a broker that can be reached gives no answer; None if it just does not.
+def not_let_in(servers: BootstrapServers, role: Role = "admin") -> NotLetInError | None:
+    """Return why a broker that can be reached gives a kind of client no answer; None if it just does not.
 
     Of the three clients, librdkafka explains the reason best: partly in errors, partly in its log.
     """
     settings = ClientSettings.of(servers)
     said: list[KafkaError] = []
     log = _Collected()
-    admin = AdminClient(for_librdkafka(servers, "admin") | {"error_cb": said.append}, logger=log)
+    admin = AdminClient(for_librdkafka(servers, role) | {"error_cb": said.append}, logger=log)
     deadline = time.monotonic() + LOOK_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -166,9 +179,9 @@ def not_let_in(servers: BootstrapServers) -> NotLetInError | None:
         else:
             return None
         admin.poll(0)
-        if (told := _refusal(settings, said)) is not None:
+        if (told := _refusal(settings, role, said)) is not None:
             return told
-    return _other_protocol(settings, log.messages)
+    return _other_protocol(settings, role, log.messages)
 
 
 class _Collected(logging.Logger):
@@ -182,31 +195,47 @@ class _Collected(logging.Logger):
         self.messages.append(record.getMessage())
 
 
-def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInError | None:
+def _refusal(settings: ClientSettings, role: Role, said: Iterable[KafkaError]) -> NotLetInError | None:
     """Return why a broker refuses a client that speaks its protocol; None if the errors do not say."""
-    own = settings.revealed("admin")
+    own = settings.revealed(role)
+    kind = "" if own == settings.revealed("admin") else f" as a {role}"
+    given = "the client settings" + (kind and f", those with {role}. in front")
     for error in said:
         words = _plain(error.str())
         if error.code() == KafkaError._AUTHENTICATION:
             return NotLetInError(
-                f"The broker at {settings} does not let {principal(settings) or 'this client'} in: {words}. Check the "
-                f"user and the password in the client settings, and that sasl.mechanism={own.get('sasl.mechanism')} is "
-                "what the broker asks for."
+                f"The broker at {settings} does not let {principal(settings, role) or 'this client'} in{kind}: "
+                f"{words}. Check the user and the password in {given}, and that sasl.mechanism="
+                f"{own.get('sasl.mechanism')} is what the broker asks for."
             )
         if "PLAINTEXT broker listener" in words and not _any_speaks_tls(settings):
-            return _wants(settings, "it speaks no TLS (security.protocol=SASL_PLAINTEXT or PLAINTEXT)")
+            return _wants(settings, role, "it speaks no TLS (security.protocol=SASL_PLAINTEXT or PLAINTEXT)")
         if error.code() == KafkaError._SSL or "SSL handshake" in words or "SSL routines" in words:
             return NotLetInError(
-                f"The broker at {settings} and this client do not trust each other: {words}. ssl.truststore.* says "
-                "whom the client believes, ssl.keystore.* who it is; and the broker's certificate has to name the host "
-                "that is connected to."
+                f"The broker at {settings} and this client do not trust each other{kind}: {words}. "
+                + (
+                    _out_of_date(own)
+                    or "ssl.truststore.* says whom the client believes, ssl.keystore.* who it is; and the broker's "
+                    "certificate has to name the host that is connected to."
+                )
             )
     return None
 
 
-def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInError | None:
+def _out_of_date(own: Mapping[str, str]) -> str:
+    """Say that a client's certificate has expired or does not hold yet; nothing if it holds, or if there is none."""
+    shown = own_certificate(own)
+    if shown is None or shown.not_valid_before_utc <= datetime.now(UTC) <= shown.not_valid_after_utc:
+        return ""
+    return (
+        f"The client's own certificate (ssl.keystore.*) is valid from {shown.not_valid_before_utc:%Y-%m-%d %H:%M} to "
+        f"{shown.not_valid_after_utc:%Y-%m-%d %H:%M} UTC only: get a new one, or set this machine's clock."
+    )
+
+
+def _other_protocol(settings: ClientSettings, role: Role, log: Sequence[str]) -> NotLetInError | None:
     """Return the error for a broker that expects another protocol than the client's; None if it does not."""
-    protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
+    protocol = settings.revealed(role).get("security.protocol", "PLAINTEXT")
     if protocol.endswith("SSL"):
         return None  # that is reported as a failed handshake, also where the broker speaks no TLS
     if _any_speaks_tls(settings):
@@ -215,11 +244,11 @@ def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInErr
         wants = "it hangs up on clients that do not say who they are (security.protocol=SASL_PLAINTEXT)"
     else:
         return None
-    return _wants(settings, wants)
+    return _wants(settings, role, wants)
 
 
-def _wants(settings: ClientSettings, what: str) -> NotLetInError:
-    protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
+def _wants(settings: ClientSettings, role: Role, what: str) -> NotLetInError:
+    protocol = settings.revealed(role).get("security.protocol", "PLAINTEXT")
     return NotLetInError(
         f"What listens at {settings} does not take clients with security.protocol={protocol}: {what}. Say so, and who "
         "you are, in client settings: client_settings={...} in a program, --command-config FILE on a command line."

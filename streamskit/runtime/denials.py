@@ -10,7 +10,7 @@ TOPICS = re.compile(r"TopicAuthorizationException: (?:Not authorized to access t
 GROUP = re.compile(r"GroupAuthorizationException: Not authorized to access group: (\S+)")
 TRANSACTION = re.compile(r"TransactionalIdAuthorizationException|Transactional Id authorization failed")
 CLUSTER = re.compile(r"ClusterAuthorizationException")
-NOT_LET_IN = re.compile(r"(?:SaslAuthentication|SslAuthentication)Exception: ([^\n]+)")
+NOT_LET_IN = re.compile(r"(?:SaslAuthentication|SslAuthentication)Exception: ([^\n]+?)(?: SQLSTATE: \w+)?\s*$", re.M)
 
 
 def denied(text: str, plan: Plan) -> NoRightError | None:

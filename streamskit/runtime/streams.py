@@ -213,12 +213,15 @@ class KafkaStreams:
                 application.run()
             self._check_not_closed()
         except BaseException as failure:
+            was_closed = self._is_closed and isinstance(failure, Exception)
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
             self._application.supervisor.fail(why, loudly=False)
             try:
                 self._end_start()
             except Exception as trouble:  # the failure of the start says more
                 logger.warning("'%s' did not start, and could not be closed in order: %s", self.application_id, trouble)
+            if was_closed:  # what was under way then may fail in any way
+                raise self._closed_meanwhile() from failure
             raise
         self._application.states.release(STARTING)
 
@@ -230,7 +233,10 @@ class KafkaStreams:
     def _check_not_closed(self) -> None:
         """Raise an error if the application was closed while it starts."""
         if self._is_closed:
-            raise StreamsError(f"'{self.application_id}' was closed while it started: make a new KafkaStreams.")
+            raise self._closed_meanwhile()
+
+    def _closed_meanwhile(self) -> StreamsError:
+        return StreamsError(f"'{self.application_id}' was closed while it started: make a new KafkaStreams.")
 
     def _end_start(self) -> None:
         """End what has been started."""

@@ -38,6 +38,7 @@ from streamskit.kafka.connection import admin_client
 from streamskit.testing import wait_until
 
 HOST = "127.0.0.1"
+DAYS = (-1, 2)
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 KINDS = {
@@ -61,12 +62,21 @@ class Authority:
         self.ca = folder / "ca.pem"
         self.ca.write_bytes(self._certificate.public_bytes(Encoding.PEM))
 
-    def issue(self, name: str, password: str | None = None, hosts: tuple[str, ...] = ("localhost",)) -> Path:
-        """Return a file in PEM with a certificate that is signed, and its key; the key is encrypted with a password."""
+    def issue(
+        self,
+        name: str,
+        password: str | None = None,
+        hosts: tuple[str, ...] = ("localhost",),
+        days: tuple[int, int] = DAYS,
+    ) -> Path:
+        """Return a file in PEM with a certificate that is signed, and its key; the key is encrypted with a password.
+
+        It is valid from so many days from now, to so many.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts]
         names += [x509.IPAddress(ipaddress.ip_address(HOST))] if "localhost" in hosts else []
-        builder = _begun(_name(name), self._certificate.subject, key.public_key())
+        builder = _begun(_name(name), self._certificate.subject, key.public_key(), days)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
@@ -199,7 +209,9 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _begun(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: tuple[int, int] = DAYS
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -207,6 +219,6 @@ def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now + datetime.timedelta(days=days[0]))
+        .not_valid_after(now + datetime.timedelta(days=days[1]))
     )

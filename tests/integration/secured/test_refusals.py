@@ -1,14 +1,16 @@
 """Who is not let in, or lacks a right, is told what is missing."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from streamskit import Serdes, StreamsError
+from streamskit.api.client_settings import ClientSettings
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError
-from streamskit.kafka.access import NoRightError, NotLetInError
+from streamskit.kafka.access import NoRightError, NotLetInError, Right, missing_rights
 from streamskit.kafka.connection import admin_client
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group
@@ -34,6 +36,30 @@ def test_a_certificate_that_nobody_signed_is_told(secured: SecuredBroker, scram:
     other = Authority(tmp_path)
     with pytest.raises(NotLetInError, match=r"do not trust each other: .*verif.*ssl\.truststore"):
         ExternalBroker(secured.sasl_ssl, scram | {"ssl.truststore.location": str(other.ca)}).topics()
+
+
+@pytest.mark.parametrize("days", [(-9, -2), (2, 9)])
+def test_a_client_whose_certificate_has_expired_or_does_not_hold_yet_is_told_so(
+    secured: SecuredBroker, certificates: Settings, days: tuple[int, int]
+) -> None:
+    path = secured.authority.issue("dora", days=days)
+    own = {name: value for name, value in certificates.items() if not name.startswith("ssl.keystore")}
+    own |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
+    dates = " to ".join(f"{datetime.now(UTC) + timedelta(days=each):%Y-%m-%d}.*" for each in days)
+    with pytest.raises(NotLetInError, match=rf"own certificate \(ssl\.keystore\.\*\) is valid from {dates} only: get"):
+        ExternalBroker(secured.ssl, own).topics()
+
+
+@pytest.mark.timeout(50)  # to wait for an answer would take a minute
+@pytest.mark.parametrize(("kind", "operation"), [("consumer", "Read"), ("producer", "Write")])
+def test_a_password_that_is_wrong_for_one_kind_of_clients_is_told_with_the_kind(
+    kind: str, operation: str, secured: SecuredBroker, scram: Settings, name: str
+) -> None:
+    secured.open.create_topics(f"{name}-in")
+    servers = ClientSettings.of(secured.sasl_ssl, scram | {f"{kind}.sasl.password": "not-the-swordfish"})
+    said = rf"does not let User:alice in as a {kind}: .*failed.*in the client settings, those with {kind}\. in front"
+    with pytest.raises(NotLetInError, match=said):
+        missing_rights(servers, [Right(operation, "topic", f"{name}-in")])
 
 
 def test_a_client_without_a_certificate_is_told_what_is_missing(secured: SecuredBroker, certificates: Settings) -> None:

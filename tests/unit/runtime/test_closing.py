@@ -113,9 +113,17 @@ def test_a_query_that_fails_while_the_next_one_starts_ends_the_start(
         inside.run()
 
 
-@pytest.mark.parametrize("stage", ["in_chosen_mode", "claim", "run"])
+@pytest.mark.parametrize(
+    ("stage", "failure"),
+    [
+        ("in_chosen_mode", None),
+        ("claim", None),
+        ("run", None),
+        ("run", StreamsError("The stores are not read any more.")),
+    ],
+)
 def test_an_application_that_is_closed_while_it_starts_does_not_run_on(
-    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, failure: StreamsError | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     streams = application(tmp_path)
     inside = streams._application
@@ -124,6 +132,8 @@ def test_an_application_that_is_closed_while_it_starts_does_not_run_on(
     def reach(*anything: object) -> object:
         began.set()
         assert closed.wait(20), "close() did not return"
+        if failure is not None:  # of what was closed meanwhile
+            raise failure
         return inside
 
     for each in ("claim", "run"):

@@ -326,6 +326,15 @@ def test_a_value_that_has_grown_too_large_is_told_with_the_setting_and_without_s
     assert "Query [id" not in told
 
 
+def test_a_query_that_is_not_let_in_any_more_says_why_without_sparks_words() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    text = "[STREAM_FAILED] org.apache.kafka.common.errors.SaslAuthenticationException: wrong password SQLSTATE: XXKST"
+    said = str(explain(RuntimeError(f"{text}\nmore"), copied))
+    assert "does not let it in any more (wrong password). Give it client settings that hold now" in said
+
+
 def test_a_topic_that_kafkas_producer_names_is_found_with_its_sink() -> None:
     builder = StreamsBuilder()
     records = builder.stream("in")
