@@ -151,7 +151,7 @@ def _times(first: int, last: int) -> Iterator[str]:
 
 def time_ticks(first: int, last: int, about: int = 6) -> list[tuple[int, str]]:
     """Return round times of a span, in milliseconds since 1970, and how they are written, in UTC."""
-    form = "%m-%d %H:%M" if last - first > DAY else "%H:%M:%S"
+    form = "%Y-%m-%d" if last - first > 300 * DAY else "%m-%d %H:%M" if last - first > DAY else "%H:%M:%S"
     times = round_times(first, last, about)
 
     def written(at: datetime) -> str:

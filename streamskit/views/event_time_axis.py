@@ -10,7 +10,7 @@ from streamskit.api.windows import Windowed
 from streamskit.common.svg import at, element, group, path, rect
 from streamskit.common.svg import text as words_at
 from streamskit.views.charts import COLOURS, frame, shortened, text, time_ticks
-from streamskit.views.html import time_of_day
+from streamskit.views.html import time_beside
 
 WIDTH, LEFT, RIGHT = 960, 110, 16
 TOP, BOTTOM = 46, 24
@@ -70,7 +70,7 @@ class Axis:
         x = self.x(time)
         side = -1 if x > WIDTH * 0.75 else 1
         yield path("M", x, TOP - 12, "V", bottom, stroke=COLOURS[1], stroke_width=2)
-        words, anchor = f"stream time {time_of_day(time)}", "end" if side < 0 else "start"
+        words, anchor = f"stream time {time_beside(time, self.first)}", "end" if side < 0 else "start"
         yield words_at(x + 6 * side, TOP - 6, words, anchor, font_weight="600")
 
     def closed(self, until: int, bottom: float) -> Iterator[str]:

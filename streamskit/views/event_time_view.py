@@ -13,7 +13,7 @@ from streamskit.testing import TopologyTestDriver
 from streamskit.topology.nodes import Node
 from streamskit.views.charts import counted, shortened
 from streamskit.views.controls import Stepper, checked_count, field, offer
-from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
+from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_beside, time_of_day
 from streamskit.views.live_view import LiveView
 from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals, leaves_out
 from streamskit.views.replay import EventTimeSnapshot, ReplayedRecord, SeenRecords
@@ -32,7 +32,7 @@ COLUMNS = (
     TableColumn("record", 68),
     TableColumn("key", 115, left=True),
     TableColumn("its time", 105),
-    TableColumn("stream time", 110),
+    TableColumn("stream time", 155),
     TableColumn("why it was dropped", 520, left=True),
 )
 
@@ -67,6 +67,11 @@ def dropped(done: Sequence[ReplayedRecord], seen: SeenRecords) -> str:
     return f'<div class="sk-quiet">{escape(title)}.</div>' + (grid(COLUMNS, lines, "dropped") if lost else "")
 
 
+def begun(snapshot: EventTimeSnapshot) -> int:
+    """Return the time of the first record: on whose day a time is, is written without it."""
+    return next((step.arrival.timestamp for step in snapshot.steps if not step.arrival.refused), 0)
+
+
 def tooltip(number: int, step: ReplayedRecord) -> str:
     """Return what can be read by pointing at a record."""
     arrival = step.arrival
@@ -83,7 +88,7 @@ def none_came(snapshot: EventTimeSnapshot, between: str) -> str:
 
 
 def _cells(number: int, step: ReplayedRecord) -> list[str]:
-    stream_time = "none yet" if step.stream_time < 0 else time_of_day(step.stream_time)
+    stream_time = "none yet" if step.stream_time < 0 else time_beside(step.stream_time, step.arrival.timestamp)
     times = (cell(time_of_day(step.arrival.timestamp)), cell(stream_time))
     return [cell(str(number)), text_cell(step.arrival.key), *times, cell(step.why, step.why, left=True)]
 

@@ -245,6 +245,12 @@ def time_of_day(timestamp: int) -> str:
     return dated(timestamp, _time_of)
 
 
+def time_beside(timestamp: int, other: int) -> str:
+    """Write a timestamp as a time of day, with its date where that is not the day of another timestamp."""
+    whole = moment(timestamp)
+    return time_of_day(timestamp) if whole[:10] == moment(other)[:10] else whole
+
+
 def _time_of(at: datetime) -> str:
     return at.time().isoformat("milliseconds" if at.microsecond else "seconds")
 

@@ -10,8 +10,8 @@ from streamskit.testing import TopologyTestDriver
 from streamskit.topology.nodes.joins import JOIN_LABELS
 from streamskit.views.charts import COLOURS, MARKS, counted, empty
 from streamskit.views.event_time_axis import TOP, Axis, Look, cross, lane, mark
-from streamskit.views.event_time_view import EventTimeView, none_came, story, tooltip, where
-from streamskit.views.html import time_of_day
+from streamskit.views.event_time_view import EventTimeView, begun, none_came, story, tooltip, where
+from streamskit.views.html import time_beside
 from streamskit.views.page import Page
 from streamskit.views.record_source import TimeOf, application_id
 from streamskit.views.replay import FATES, JoinSnapshot, SeenRecords, join_snapshot
@@ -74,16 +74,15 @@ def tell(snapshot: JoinSnapshot) -> str:
 
 def last_step(snapshot: JoinSnapshot) -> str:
     """Return a sentence on the last record that came."""
-    step = snapshot.done[-1]
+    step, day = snapshot.done[-1], begun(snapshot)
     arrival, sides = step.arrival, " and ".join(snapshot.names[side] for side in step.arrival.sides)
     met = sum(None not in pair for pair in step.pairs)
     alone = len(step.pairs) - met
     did = f"It meets {counted(met, 'record')}." if met else "It meets none."
     did += f" {counted(alone, 'record')} without a match went out alone." if alone else ""
-    return (
-        f"Record {snapshot.at} of {len(snapshot.steps)}: {arrival.key} of {sides} at {time_of_day(arrival.timestamp)}; "
-        f"stream time is {time_of_day(step.stream_time)}. " + (f"It is dropped: {step.why}." if step.why else did)
-    )
+    when, now = time_beside(arrival.timestamp, day), time_beside(step.stream_time, day)
+    which = f"Record {snapshot.at} of {len(snapshot.steps)}: {arrival.key} of {sides} at {when}"
+    return f"{which}; stream time is {now}. " + (f"It is dropped: {step.why}." if step.why else did)
 
 
 def _windows(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:

@@ -20,7 +20,7 @@ from streamskit.operators import (
 )
 from streamskit.serdes import Serdes
 from streamskit.state.rows import matches
-from streamskit.views.html import time_of_day
+from streamskit.views.html import time_beside, time_of_day
 from streamskit.views.page import Snapshot
 from streamskit.views.record_source import ShownRecord
 
@@ -160,17 +160,14 @@ def _why_late(step: ReplayedRecord, windows: AnyWindows) -> str:
         return "it has no key"
     if arrival.value is None and isinstance(windows, SlidingWindows):
         return "it has no value"
-    now = time_of_day(step.stream_time)
+    now = time_beside(step.stream_time, arrival.timestamp)
     if step.windows:
         held = len(step.windows)
         return f"too late for {step.missed} of its {held + step.missed} windows: they had closed at stream time {now}"
     if isinstance(windows, TimeWindows):
         start = windows.starting_for(arrival.timestamp)[-1]
-        closes = time_of_day(start + windows.size + windows.grace)
-        return (
-            f"too late: its last window, {time_of_day(start)} – {time_of_day(start + windows.size)}, had closed at "
-            f"{closes}"
-        )
+        end, closes = (time_beside(start + windows.size + more, start) for more in (0, windows.grace))
+        return f"too late: its last window, {time_of_day(start)} – {end}, had closed at {closes}"
     what = "a session that ends with it" if isinstance(windows, SessionWindows) else "its windows"
     return f"too late: {what} had closed, for stream time was {now}"
 
@@ -182,7 +179,7 @@ def _why_unjoined(step: ReplayedRecord) -> str:
         return "it has no key"
     if step.arrival.value is None:
         return "it has no value"
-    return f"too late to be kept: stream time was {time_of_day(step.stream_time)}"
+    return f"too late to be kept: stream time was {time_beside(step.stream_time, step.arrival.timestamp)}"
 
 
 # ---- snapshots of what was replayed ----------------------------------------------------------------------------------

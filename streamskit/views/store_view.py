@@ -8,7 +8,7 @@ from typing import Any
 from streamskit.common.durations import Duration
 from streamskit.views.charts import bar_chart, counted, line_chart
 from streamskit.views.controls import WindowPicker, checked_count, close_whole, search_field
-from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_of_day, value_cells
+from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_beside, value_cells
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, condition, rate
 from streamskit.views.store_snapshot import HERE, SnapshotRow, SnapshotSource, StoreSnapshot, store_snapshot
@@ -84,17 +84,12 @@ def _spanned(snapshot: StoreSnapshot) -> str:
         return ""
     first, last = snapshot.span
     day = moment(first)
-    return f"starting at {day}" if first == last else f"starting from {day} to {_end(first, last)}"
+    return f"starting at {day}" if first == last else f"starting from {day} to {time_beside(last, first)}"
 
 
 def _window(start: int, end: int) -> str:
     """Write a window as two times, the day before the second only where it is another."""
-    return f"{moment(start)} – {_end(start, end)}"
-
-
-def _end(start: int, end: int) -> str:
-    whole = moment(end)
-    return time_of_day(end) if whole[:10] == moment(start)[:10] else whole
+    return f"{moment(start)} – {time_beside(end, start)}"
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from streamskit.views import streams_source
 from streamskit.views.charts import COLOURS, counted, empty
 from streamskit.views.controls import search_field
 from streamskit.views.event_time_axis import AMBER, TOP, Axis, cross, dot, lane, mark, stacked
-from streamskit.views.event_time_view import EventTimeView, none_came, story, tooltip, where
-from streamskit.views.html import time_of_day
+from streamskit.views.event_time_view import EventTimeView, begun, none_came, story, tooltip, where
+from streamskit.views.html import time_beside, time_of_day
 from streamskit.views.page import Page
 from streamskit.views.record_source import TimeOf, application_id
 from streamskit.views.replay import (
@@ -93,8 +93,8 @@ def tell(snapshot: WindowSnapshot) -> str:
 
 def last_step(snapshot: WindowSnapshot) -> str:
     """Return a sentence on the last record that came."""
-    step = snapshot.done[-1]
-    arrival, now = step.arrival, time_of_day(step.stream_time)
+    step, day = snapshot.done[-1], begun(snapshot)
+    arrival, now = step.arrival, time_beside(step.stream_time, day)
     if step.stream_time < 0:
         moved = "stream time has not begun"
     elif step.stream_time_before < 0:
@@ -102,12 +102,12 @@ def last_step(snapshot: WindowSnapshot) -> str:
     elif step.stream_time_before == step.stream_time:
         moved = f"stream time stays at {now}"
     else:
-        moved = f"stream time moves from {time_of_day(step.stream_time_before)} to {now}"
+        moved = f"stream time moves from {time_beside(step.stream_time_before, day)} to {now}"
     fate = f"It is {step.why}." if step.why.startswith("too late") else f"It is left out: {step.why}."
     held = sum(count is not None for count in step.windows.values())
     did = fate if step.why else f"It changes {counted(held, 'window')}." if held else ""
     which = f"Record {snapshot.at} of {len(snapshot.steps)}"
-    return f"{which}: {arrival.key} at {time_of_day(arrival.timestamp)}; {moved}. {did}"
+    return f"{which}: {arrival.key} at {time_beside(arrival.timestamp, day)}; {moved}. {did}"
 
 
 def _lanes(keys: Sequence[str], every: Sequence[Windowed]) -> Lanes:
