@@ -106,9 +106,9 @@ def test_records_with_times_that_no_calendar_has_are_drawn_and_told() -> None:
 def test_times_on_another_day_than_the_first_record_have_their_date() -> None:
     ten_years = 10 * 365 * 86_400
     taken, met = windows(at(1), at(ten_years), at(9)), joined(at(1), at(ten_years, side=1), at(9))
-    story, picture = window_view.tell(taken), window_view.chart(taken)
+    before, story, picture = window_view.tell(taken.after(2)), window_view.tell(taken), window_view.chart(taken)
+    assert "KO at 2033-12-30 09:00:00; stream time moves from 09:00:01 to 2033-12-30 09:00:00." in before
     assert "KO at 09:00:09; stream time stays at 2033-12-30 09:00:00." in story
-    assert "KO at 2033-12-30 09:00:00; stream time moves from 09:00:01 to 2033-12-30" in window_view.tell(taken.after(2))
     assert "stream time 2033-12-30 09:00:00" in picture
     assert ">2030-" in picture  # the axis, too, tells years apart
     assert ">2033-12-30 09:00:00</td>" in story  # in the row of the dropped record
