@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from streamskit.api.windows import AnyWindows, SessionWindows
+from streamskit.api.windows import AnyWindows, SessionWindows, UnlimitedWindows
 from streamskit.columns import type_inference
 from streamskit.columns.user_functions import type_text
 from streamskit.common.errors import TopologyError
@@ -64,7 +64,7 @@ class WindowedKStream(Aggregations):
             emit_strategy: `EmitStrategy.on_window_update()` (the default) or `EmitStrategy.on_window_close()`.
 
         Raises:
-            TopologyError: it is no `EmitStrategy`.
+            TopologyError: it is no `EmitStrategy`, or windows that never close are to be emitted when they close.
 
         >>> windowed = trades.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
         >>> windowed.emit_strategy(EmitStrategy.on_window_close()).count()
@@ -75,6 +75,12 @@ class WindowedKStream(Aggregations):
             raise TopologyError(
                 f"{self._step('emit_strategy', self._name)}: give EmitStrategy.on_window_close() or "
                 f"EmitStrategy.on_window_update(), not {emit_strategy!r}."
+            )
+        if isinstance(self._windows, UnlimitedWindows) and emit_strategy.on_close:
+            raise TopologyError(
+                f"{self._step('emit_strategy', self._name)}: an unlimited window never closes, so nothing would come "
+                "out. Leave emit_strategy() out, or take windows that close: TimeWindows, SlidingWindows or "
+                "SessionWindows."
             )
         return type(self)(self._grouping, self._windows, emit_strategy)
 

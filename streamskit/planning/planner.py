@@ -356,13 +356,18 @@ def wall_clock_interval(plan: Plan) -> int | None:
     return min(_intervals(plan, PunctuationType.WALL_CLOCK_TIME), default=None)
 
 
-def punctuates_by_stream_time(plan: Plan) -> bool:
-    """Return whether processors of a plan schedule punctuations by stream time in `init()`.
+def follows_stream_time(plan: Plan) -> bool:
+    """Return whether it can be seen in a plan how far records of other sub-topologies have moved stream time.
+
+    Any processor may ask for it, or schedule a punctuation later. But with a record cache those alone follow it that
+    schedule one in `init()`: as records then come one at a time, a cache would fold nothing.
 
     Raises:
         TopologyError: a processor cannot be initialized.
     """
-    return bool(_intervals(plan, PunctuationType.STREAM_TIME))
+    if plan.options.cache:
+        return bool(_intervals(plan, PunctuationType.STREAM_TIME))
+    return any(planned.operator.punctuates for planned in plan.operators)
 
 
 def _intervals(plan: Plan, kind: PunctuationType) -> list[int]:

@@ -20,7 +20,7 @@ from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, check_seen_outside, is_readable
-from streamskit.planning.planner import plan, punctuates_by_stream_time
+from streamskit.planning.planner import follows_stream_time, plan
 from streamskit.queries import LocalStore
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.global_records import GlobalRecords
@@ -148,7 +148,7 @@ class TopologyTestDriver:
         self._start(spark)
         # Without partitions all sub-topologies are one task, as in Kafka Streams' driver, and have one stream time.
         is_one_task = partitions is None and len(self._queries) > 1
-        self._timed = [query for query in self._queries if is_one_task and punctuates_by_stream_time(query.plan)]
+        self._timed = [query for query in self._queries if is_one_task and follows_stream_time(query.plan)]
         self._stream_time = -1
 
     def __repr__(self) -> str:
@@ -367,7 +367,7 @@ class TopologyTestDriver:
                 filled.take(0, [self._in_topic(record) for record in kept])
 
     def _advance_stream_time(self, record: Raw) -> None:
-        """Inform punctuating queries how far a record that other queries read has advanced stream time.
+        """Inform queries with processors how far a record that other queries read has advanced stream time.
 
         A time from an extractor is known only inside the query, and advances nothing here.
         """

@@ -89,8 +89,15 @@ class WaitingRecords:
             return False  # whose results are next there, at one time, depends on whether this topic still waits
         if self.by_time and any(self._priority(each) == self._priority(topic) for each in self._next if each != topic):
             return False  # which of several topics is next at the same time depends on when this one is put back
+        if self.by_time and self._others_meet(topic):
+            return False  # which of those is next at the same time depends on where this one is among them
         before = [each for each in self._next if self._priority(each) <= self._priority(topic)]
         return self._next.first == topic or all(each == topic or self._may_swap(topic, each) for each in before)
+
+    def _others_meet(self, topic: str) -> bool:
+        """Return whether of the other topics that wait two lead to one place."""
+        others = [each for each in self._next if each != topic]
+        return any(not self._may_swap(*pair) for pair in combinations(others, 2))
 
     def _may_swap(self, one: str, other: str) -> bool:
         reached = self._reached(one), self._reached(other)

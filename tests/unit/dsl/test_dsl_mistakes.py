@@ -271,6 +271,10 @@ AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: grouped(b).windowed_by(TUMBLING).emit_strategy("on close"),
         r"give EmitStrategy\.on_window_close\(\)",
     ),
+    "results on close of a window that never closes": (
+        lambda b: grouped(b).windowed_by(UnlimitedWindows.of()).emit_strategy(EmitStrategy.on_window_close()),
+        "an unlimited window never closes, so nothing would come out",
+    ),
     "a count that is no long": (
         lambda b: grouped(b).count(Materialized("n", value=Serdes.string())),
         "the count is bigint, and the serde given writes string",

@@ -76,6 +76,28 @@ def test_a_record_waits_for_older_results_of_the_one_before_it_that_come_back_to
     assert [record.timestamp for record in waiting.next_batch()] == [60]
 
 
+def order_of_topics_that_meet(singly: bool) -> list[tuple[str, int]]:
+    """Return in which order records of two topics that meet go on, while two others wait with them."""
+    builder = StreamsBuilder()
+    source = builder.stream("in", key=Serdes.string(), value=Serdes.string())
+    a, b, c, d = (source.select_key(lambda key, value: value).repartition(letter) for letter in "abcd")
+    for stream, topic in ((a, "left"), (b, "right"), (c.merge(d), "met")):
+        stream.map_values(lambda value: value).to(topic)
+    waiting = WaitingRecords(plan(builder.build(), "app", QueryOptions(test=True)))
+    waiting.by_time = True
+    waiting.extend(Raw(f"app-{letter}-repartition", None, None, time) for time in (50, 150, 0) for letter in "abcd")
+    found = []
+    while waiting:
+        found += [(record.topic[4], record.timestamp) for record in waiting.next_batch(singly)]
+    return [each for each in found if each[0] in "cd"]
+
+
+def test_records_that_go_together_leave_the_order_of_other_topics_as_it_is(spark: SparkSession) -> None:
+    in_turn = [("d", 50), ("c", 50), ("d", 150), ("d", 0), ("c", 150), ("c", 0)]
+    assert order_of_topics_that_meet(singly=True) == in_turn
+    assert order_of_topics_that_meet(singly=False) == in_turn
+
+
 def test_many_records_of_two_aggregations_take_a_micro_batch_for_each_query(spark: SparkSession) -> None:
     builder = StreamsBuilder()
     source = builder.stream("in", key=Serdes.string(), value=Serdes.string())
