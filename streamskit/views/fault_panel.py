@@ -68,7 +68,7 @@ def state_line(fault: FaultState) -> str:
 def report(snapshot: FaultSnapshot) -> str:
     """Return what was done last, what to watch, and how to undo it; read out when it changes."""
     if not snapshot.last:
-        return '<div class="sk-quiet">Choose a fault: here it says then what was done, and what to watch.</div>'
+        return '<div class="sk-quiet">Choose a fault. What was done, and what to watch, is then shown here.</div>'
     lines = "".join(f"<div>{escape(line)}</div>" for line in snapshot.last.splitlines())
     return f'<div role="status" aria-live="polite">{lines}</div>'
 
