@@ -252,7 +252,8 @@ class ApplicationTopics:
             elif partitions[topic] != count:
                 raise StreamsError(
                     f"The internal topic '{topic}' has {partitions[topic]} partitions and '{self.application_id}' "
-                    f"needs {count}: its source topics have changed. Call clean_up() to begin anew."
+                    f"needs {count}: its source topics have other partitions than before, or somebody has changed that "
+                    "topic. Call clean_up() to begin anew."
                 )
         return partitions
 

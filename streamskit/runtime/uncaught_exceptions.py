@@ -93,7 +93,7 @@ def ask(handler: Handler, failure: StreamsError) -> tuple[UncaughtExceptionRespo
     """Return a handler's answer and the failure; a missing answer shuts the client down and is named in the failure."""
     try:
         answer: object = handler(failure)
-    except Exception as second:
+    except (Exception, SystemExit) as second:  # sys.exit() would end only the thread, and hide the failure
         said = f"raised {type(second).__name__}: {second}"
         return UncaughtExceptionResponse.SHUTDOWN_CLIENT, _without_answer(failure, said, second)
     if isinstance(answer, UncaughtExceptionResponse):
@@ -102,9 +102,10 @@ def ask(handler: Handler, failure: StreamsError) -> tuple[UncaughtExceptionRespo
     return UncaughtExceptionResponse.SHUTDOWN_CLIENT, _without_answer(failure, said, failure)
 
 
-def _without_answer(failure: StreamsError, said: str, cause: Exception) -> StreamsError:
+def _without_answer(failure: StreamsError, said: str, cause: BaseException) -> StreamsError:
+    whole = str(failure) if str(failure).endswith((".", "!", "?")) else f"{failure}."
     error = StreamsError(
-        f"{failure} The uncaught exception handler had no answer to that: it {said}. Let it return "
+        f"{whole} The uncaught exception handler had no answer to that: it {said}. Let it return "
         "UncaughtExceptionResponse.REPLACE_THREAD, SHUTDOWN_CLIENT or SHUTDOWN_APPLICATION."
     )
     error.__cause__ = cause

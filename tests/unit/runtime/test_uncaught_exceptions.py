@@ -82,14 +82,16 @@ def test_max_failures_needs_a_duration() -> None:
 # Handlers that are wrong.
 
 
-def test_a_handler_that_raises_shuts_the_client_down_and_both_errors_are_told() -> None:
+@pytest.mark.parametrize("raised", [KeyError("who"), SystemExit(1)])
+def test_a_handler_that_raises_shuts_the_client_down_and_both_errors_are_told(raised: BaseException) -> None:
     def broken(failure: StreamsError) -> UncaughtExceptionResponse:
-        raise KeyError("who")
+        raise raised
 
     answer, told = ask(broken, FAILED)
     assert answer is CLIENT
-    assert str(told).startswith(f"{FAILED} The uncaught exception handler had no answer to that: it raised KeyError")
-    assert isinstance(told.__cause__, KeyError)
+    said = f"{str(FAILED).rstrip('.')}. The uncaught exception handler had no answer to that: it raised "
+    assert str(told).startswith(said + type(raised).__name__)
+    assert told.__cause__ is raised
 
 
 @pytest.mark.parametrize("given", [None, True, "REPLACE_THREAD"])
@@ -350,10 +352,22 @@ def test_a_session_that_is_stopped_while_no_query_has_work_ends_the_application(
 
 
 @pytest.mark.spark
+def test_an_application_whose_handler_is_to_end_the_program_says_why_it_has_stopped(application: Application) -> None:
+    application.start(lambda failure: sys.exit(1))
+    application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero")
+    assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
+    assert "[DIVIDE_BY_ZERO] Division by zero. The uncaught exception handler had no answer" in application.why[0]
+    assert "it raised SystemExit: 1." in application.why[0]
+
+
+@pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_application_whose_handler_ends_its_thread_fails(application: Application) -> None:
+    def end(failure: StreamsError) -> UncaughtExceptionResponse:
+        raise KeyboardInterrupt  # nothing here may keep that back
+
     watchdog = Watchdog(application.supervisor.parts, application.supervisor.part_died)
-    application.start(lambda failure: sys.exit(1))
+    application.start(end)
     assert set(application.supervisor.parts().values()) == {True}
     watchdog.start()
     application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero.")
