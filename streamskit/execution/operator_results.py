@@ -46,7 +46,7 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
             node,
             _given(columns := _results_of(frame, number), by := _given_by(node, plan)),
             by,
-            partial(result_record, node, plan, columns),
+            partial(result_record, node, plan, columns, _is_of(frame, number)),
         )
         for number, node in nodes.items()
         if not isinstance(node, Process)
@@ -104,13 +104,14 @@ def _given_by(node: Node, plan: Plan) -> Node:
     return next((each for each in parents if joined is not None and each.value == joined.left), node)
 
 
-def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> RecordColumns:
+def result_record(node: Node, plan: Plan, frame: Mapping[str, Column], is_own: Column) -> RecordColumns:
     """Return the record that an operator's result is: its bytes, and what the joiner makes of two values.
 
     Args:
         node: the node from which the result goes on.
         plan: what runs.
         frame: columns of the operator's results, named as in `row_format.SCHEMA`.
+        is_own: says which rows are its results: a joiner that is a Python function is called for no others.
     """
     if node.own_stores:
         return _transformed(node, frame)
@@ -123,12 +124,13 @@ def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> Record
         # A table that is kept only because processors look into it passes on no old values, as no step needs them.
         tells = not runs_latest_value_operator(node, plan) or stores_latest(node, plan.topology)
         return replace(record, old=sure(frame["old"], node.value) if tells else None, note=frame["other"])
-    new = _joined(node, joined, record, frame["value"], frame["other"])
+    made_of = partial(_joined, node, joined, record, is_own)
+    new = made_of(frame["value"], frame["other"])
     other_old, note, old = frame["other_old"], None, None
     if joined.has_old and rows_are_looked_up(node, plan.topology):
         other_old, note = without_row_time(other_old)
     if joined.has_old and needs_old_values(node, plan.topology):
-        old = _joined(node, joined, record, frame["old"], other_old)
+        old = made_of(frame["old"], other_old)
     return replace(record, value=new, old=old, note=note)
 
 
@@ -140,7 +142,9 @@ def _transformed(node: Node, frame: Mapping[str, Column]) -> RecordColumns:
     return replace(record, old=sure(old, node.value), note=frame["other"])
 
 
-def _joined(node: Node, joined: JoinedValues, record: RecordColumns, left: Column, right: Column) -> Datum:
+def _joined(
+    node: Node, joined: JoinedValues, record: RecordColumns, is_own: Column, left: Column, right: Column
+) -> Datum:
     """Return what a joiner makes of the bytes of two sides, where the join has a result for them."""
     sides = [
         user_functions.typed_column(serde.from_bytes(data), serde.data_type, letter)
@@ -149,7 +153,8 @@ def _joined(node: Node, joined: JoinedValues, record: RecordColumns, left: Colum
     key = user_functions.typed_column(record.key.typed, node.key.data_type, "k")
     has_result = None if joined.outer is None else _has_result(joined.outer, left, right)
     step = f"{node.name} at {node.call_site}"
-    return Datum(user_functions.apply(joined.joiner, [key, *sides], step, has_result))
+    with user_functions.asked_only_for(is_own if has_result is None else is_own & has_result):
+        return Datum(user_functions.apply(joined.joiner, [key, *sides], step, has_result))
 
 
 def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column:

@@ -105,3 +105,27 @@ def test_an_udf_is_not_asked_for_a_row_of_a_table_that_is_deleted() -> None:
         driver.create_input_topic("in").pipe_input("a", "UP")
         driver.create_input_topic("in").pipe_input("a", None)
         assert values(driver, "out") == ["UP!", None]
+
+
+def test_an_udf_that_joins_is_asked_only_for_results_of_its_own_join() -> None:
+    both = F.udf(lambda one, other: strict(one) + strict(other))
+    builder = StreamsBuilder()
+    first, second = builder.global_table("first"), builder.global_table("second")
+    told = builder.stream("in").join(first, lambda v, row: both(v, row), key_selector=lambda k, v: k)
+    told = told.map_values(lambda v: F.upper(v))
+    told.join(second, lambda v, row: both(v, row), key_selector=lambda k, v: k).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        for topic in ("in", "first", "second", "in"):
+            driver.create_input_topic(topic).pipe_input("a", topic.upper())
+        assert values(driver, "out") == ["IN!FIRST!!SECOND!"]
+
+
+def test_an_udf_that_joins_tables_is_not_asked_for_a_row_that_lacks_one_side() -> None:
+    both = F.udf(lambda one, other: strict(one) + strict(other))
+    builder = StreamsBuilder()
+    joined = builder.table("left").join(builder.table("right"), lambda one, other: both(one, other))
+    joined.to_stream().to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        for topic, value in [("left", "UP"), ("right", "DOWN"), ("left", "ABOVE"), ("right", None)]:
+            driver.create_input_topic(topic).pipe_input("a", value)
+        assert values(driver, "out") == ["UP!DOWN!", "ABOVE!DOWN!", None]
