@@ -64,11 +64,17 @@ OF_LATE = [OutcomeRow(0, minute("a", 0), 1, 0), OutcomeRow(1, minute("a", 3), 1,
 
 CASES = {
     "another serde": Case(SUMS, SUMS[:2], error=SerdeError("no long")),
+    "a field of a dict": Case(
+        SUMS, SUMS[:2], error=StreamsError("AttributeError: 'dict' object has no attribute 'fee'")
+    ),
     "it stopped": Case(SUMS, SUMS[:2], error=StreamsError("It is raining.")),
     "it went on": Case(SUMS, SUMS, fails=True),
     "the store has another name": Case(SUMS, SUMS, store="sums"),
     "another topic": Case(SUMS, [], elsewhere=SUMS),
     "nothing comes out": Case(SUMS, []),
+    "results of other keys": Case(
+        COUNTS, [OutcomeRow(row.step, minute("home", 0), row.step + 1, row.timestamp) for row in COUNTS]
+    ),
     "results without their windows": Case(COUNTS, SUMS),
     "windows of another size": Case(COUNTS, [row._replace(key=minute(row.key.key, 0, 60)) for row in COUNTS]),
     "windows that begin at other times": Case(COUNTS, [row._replace(key=minute(row.key.key, 1)) for row in COUNTS]),

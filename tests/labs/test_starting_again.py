@@ -35,6 +35,33 @@ def test_a_processor_that_starts_again_has_lost_its_fields_and_not_its_context()
     assert context.forwarded == [1, 1, 1]
 
 
+NOTEBOOK = """
+from streamskit import Processor
+
+seen = []
+
+
+class Counting(Processor):
+    numbers = []
+
+    def process(self, record):
+        seen.append(record)
+        self.numbers.append(record)
+        self.context.forward(record.with_value(max(len(seen), len(self.numbers))))
+"""
+
+
+def test_a_processor_that_starts_again_has_lost_what_its_class_and_its_notebook_have_in_variables() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(NOTEBOOK, names)
+    context: Any = Context()
+    processor = starting_again(names["Counting"])()
+    processor.init(context)
+    for number in range(3):
+        processor.process(Record("ann", "click", number))
+    assert context.forwarded == [1, 1, 1]
+
+
 def test_a_processor_that_keeps_keys_still_does_when_it_starts_again() -> None:
     class Same(FixedKeyProcessor):
         def process(self, record: FixedKeyRecord) -> None: ...
@@ -81,6 +108,20 @@ IN_FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Our solutions with a dict where they have a store, or beside it: texts of them, by turns old and new."""
+
+
+IN_A_VARIABLE = (
+    "def standby(builder):", "known = {}\n\n\ndef standby(builder):",
+    "last = self.rows.get(record.key)", "last = known.get(record.key)",
+    "# None deletes the row", "\n            known[record.key] = record.value",
+)  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_right_answer_whose_processor_keeps_state_in_a_variable_of_the_notebook_is_told_so() -> None:
+    found = catalogue.exercise("standby").examine_answer(Edit("15-fault-tolerance", "standby", IN_A_VARIABLE).answer())
+    assert found.misconception
+    assert (found.passed, found.misconception.name) == (False, IN_A_FIELD)
 
 
 @pytest.mark.spark

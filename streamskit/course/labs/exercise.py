@@ -17,7 +17,7 @@ from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception,
 from streamskit.course.labs.recording import Recording
 from streamskit.course.labs.several_tasks import SPLIT, split_over_tasks
 from streamskit.course.labs.starting_again import IN_A_FIELD
-from streamskit.course.labs.trial import forgetting_fields, run
+from streamskit.course.labs.trial import forgetting_fields, misreads_numbers, run
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.failures import Line
 from streamskit.topology import Topology
@@ -188,6 +188,8 @@ class Runs:
             unknown = _unread(topology, recording)
             if unknown:
                 return wrong(unknown, "another source topic")
+            if misreads_numbers(topology, recording):
+                return mistaken("another serde")
         except StreamsKitError as error:
             return self._refused("It does not make a topology", error)
         try:

@@ -251,6 +251,17 @@ def keys_of_records(*topics: str) -> Sign:
     return sign
 
 
+def other_keys(outcome: Outcome) -> bool:
+    """None of the keys that came, windows aside, is one of those that are due, and neither are the values."""
+    came, due = (_plain_keys(rows) - {None} for rows in (outcome.actual, outcome.expected))
+    return bool(came and due) and not came & due and not wrong_keys(outcome)
+
+
+def fields_of_a_dict(outcome: Outcome) -> bool:
+    """A function of plain Python asked a value with fields, which is a dict there, for one as an attribute."""
+    return "'dict' object has no attribute" in str(outcome.trial.error)
+
+
 def another_serde(outcome: Outcome) -> bool:
     """A record could not be written into its topic by the serde with which the topology reads it."""
     return isinstance(outcome.trial.error, SerdeError)
@@ -349,11 +360,13 @@ WORDS: dict[str, str] = {
 
 GENERAL: dict[str, Sign] = {
     "another serde": another_serde,
+    "a field of a dict": fields_of_a_dict,
     "it stopped": stopped,
     "it went on": went_on,
     "the store has another name": store_missing,
     "another topic": in_another_topic,
     "nothing comes out": nothing_came,
+    "results of other keys": other_keys,
     "results without their windows": not_windowed,
     "windows of another size": windows_of_other_size,
     "windows that begin at other times": windows_of_other_steps,

@@ -1,4 +1,4 @@
-"""Processors that start again before each record: what is in a field is lost then, what is in a store is not.
+"""Processors that start again before each record: what is in a field or a variable is lost then, a store is not.
 
 A task's Python process imports this module, so it imports no more than a processor needs.
 """
@@ -7,12 +7,14 @@ from collections.abc import Callable
 from inspect import isfunction
 from typing import Any
 
+from pyspark import cloudpickle
+
 from streamskit.api.processor import FixedKeyProcessor, Processor, ProcessorContext
 
 Supplier = Callable[[], Any]
 
 IN_A_FIELD = "lost at a restart"
-"""The mistake of a processor that keeps in a field what has to last from one record to the next."""
+"""The mistake of a processor that keeps in a field or a variable what has to last from one record to the next."""
 
 
 def starting_again(supplier: Supplier) -> Supplier:
@@ -24,7 +26,11 @@ def starting_again(supplier: Supplier) -> Supplier:
     if _punctuates(type(made)):
         return supplier
     kind = _StartingAgainWithItsKey if isinstance(made, FixedKeyProcessor) else _StartingAgain
-    return lambda: kind(supplier)
+    try:
+        packed: bytes = cloudpickle.dumps(supplier)  # type: ignore[no-untyped-call]
+    except Exception:  # pickle raises many kinds; a driver says which part of it cannot be sent to a task
+        return supplier
+    return lambda: kind(packed)
 
 
 def _punctuates(kind: type) -> bool:
@@ -33,24 +39,31 @@ def _punctuates(kind: type) -> bool:
 
 
 class _Again:
-    """Makes a processor anew for each record, with the stores and the context of the task."""
+    """Makes a processor anew for each record, with the stores and the context of the task.
+
+    Args:
+        packed: the supplier as a task gets it, so that the variables of its notebook are as at the start, too.
+    """
 
     context: ProcessorContext
 
-    def __init__(self, supplier: Supplier) -> None:
-        self._supplier = supplier
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
 
     def init(self, context: ProcessorContext) -> None:
         """Let a processor start once before the first record, so that what is wrong with that is told at the start."""
         self.context = context
-        self._supplier().init(context)
+        self._made().init(context)
 
     def process(self, record: Any) -> None:
         """Let a processor process a record as the first one since it started."""
-        made = self._supplier()
+        made = self._made()
         made.init(self.context)
         made.process(record)
         made.close()
+
+    def _made(self) -> Any:
+        return cloudpickle.loads(self._packed)()
 
 
 class _StartingAgain(_Again, Processor): ...

@@ -11,12 +11,15 @@ from streamskit.common.errors import StreamsKitError, TopologyError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.course.labs.starting_again import starting_again
 from streamskit.serdes import Serdes
-from streamskit.serdes.serde import SerdeError
+from streamskit.serdes.serde import Serde, SerdeError
 from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Process, of_kind
 
 BYTES = Serdes.byte_array()
+
+NUMBERS: dict[type, Serde] = {int: Serdes.long(), float: Serdes.double()}
+"""How the course writes a value that is a number alone."""
 
 INTERNAL = ("-changelog", "-repartition")
 """How the names of an application's own topics end."""
@@ -71,6 +74,27 @@ def run(topology: Topology, recording: Recording, notes_between: bool = False) -
         _note(trial.outputs, len(recording.steps) - 1, _named_by_records(driver, topics))
         trial.stores = _stores(driver, recording)
     return trial
+
+
+def misreads_numbers(topology: Topology, recording: Recording) -> bool:
+    """Say whether a topology reads a topic of numbers as other bytes than they are.
+
+    A driver writes with the serde that reads, so there a number of four bytes and one of eight look the same.
+    """
+    numbers = {record.topic: record.value for record in recording.records if type(record.value) in NUMBERS}
+    return any(
+        source.reads_topic(topic) and _writes_otherwise(source.value, number)
+        for topic, number in numbers.items()
+        for source in topology.sources
+    )
+
+
+def _writes_otherwise(serde: Serde, number: int | float) -> bool:
+    """Say whether a serde writes a number, and writes it as other bytes."""
+    try:
+        return serde.serialize(number) != NUMBERS[type(number)].serialize(number)
+    except SerdeError:  # which is told when the number is piped
+        return False
 
 
 def forgetting_fields(topology: Topology) -> Topology | None:

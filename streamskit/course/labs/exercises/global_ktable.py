@@ -191,7 +191,7 @@ LAB = lab(
     orders_with_countries=Runs(
         joined,
         signs={
-            "looked up by the order's own key": never_met,
+            "looked up by a key that no row has": never_met,
             "the key of the row that was found": keys_of_records("countries", "customers"),
             "left in place of inner": results_after("orders"),
         },
@@ -199,7 +199,7 @@ LAB = lab(
     orders_of_anywhere=Runs(
         all_orders,
         signs={
-            "looked up by the order's own key": never_met,
+            "looked up by a key that no row has": never_met,
             "the key of the row that was found": keys_of_records("countries", "customers"),
             "null in the joiner": null_for_unmatched,
         },
@@ -233,7 +233,7 @@ LAB = lab(
     orders_in_full=Runs(
         star,
         signs={
-            "looked up by the order's own key": never_met,
+            "looked up by a key that no row has": never_met,
             "the key of the row that was found": keys_of_records("countries", "customers"),
             "half of it found": results_after("orders"),
             "code instead of name": codes_for_names,
