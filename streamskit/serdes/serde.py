@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from enum import Enum
+from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -45,6 +46,11 @@ class Serde(ABC):
     ...     def serialize(self, value): return None if value is None else f"{value} C".encode()
     ...     def deserialize(self, data): return None if data is None else float(data.removesuffix(b" C"))
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "serialize" in cls.__dict__ and not cls.__module__.startswith("streamskit."):
+            cls.serialize = _giving_bytes(cls.serialize)  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"{type(self).__name__}()"
@@ -178,6 +184,23 @@ class ColumnSerde(Serde):
 
     def try_from_bytes(self, data: Column) -> Column:
         return _tried(self.read(data), self.unreadable(data))
+
+
+def _giving_bytes(serialize: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bytes | None]:
+    """Return a `serialize` of a user's own that refuses to return anything else than bytes.
+
+    What stores and topics would say of it names no serde, and no step.
+    """
+
+    @wraps(serialize)
+    def checked(self: Serde, value: Any) -> bytes | None:
+        data = serialize(self, value)
+        if data is None or isinstance(data, bytes | bytearray | memoryview):
+            return data  # type: ignore[return-value]
+        advice = " Text becomes bytes with .encode()." if isinstance(data, str) else ""
+        raise self.cannot_write(value, f"its serialize() returned {_shown(data)}, and has to return bytes.{advice}")
+
+    return checked
 
 
 def require_serde(serde: Any, where: str) -> None:

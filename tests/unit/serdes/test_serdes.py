@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit import Serde, Serdes, TopologyTestDriver, Windowed
+from streamskit import Materialized, Serde, Serdes, StreamsError, TopologyTestDriver, Windowed
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import SchemaRegistry, SerdeError
 from tests.unit.serdes.serdes_schemas import SHOP, TRADE, trade_class
@@ -338,6 +338,32 @@ def test_a_serde_without_a_type_says_what_is_missing() -> None:
 
     with pytest.raises(NotImplementedError, match="Untyped has no data_type"):
         _ = Untyped().data_type
+
+
+class Shouting(Serde):
+    """Forgets to make bytes of its text."""
+
+    data_type = T.StringType()
+
+    def serialize(self, value: str | None) -> Any:
+        return value and value.upper()
+
+    def deserialize(self, data: bytes | None) -> str | None:
+        return None if data is None else data.decode()
+
+
+@pytest.mark.parametrize("kept", ["sink", "store"])
+def test_a_serde_of_ones_own_that_returns_text_is_named_with_what_to_do(kept: str) -> None:
+    assert Shouting().serialize(None) is None
+    builder = StreamsBuilder()
+    records = builder.stream("in")
+    if kept == "sink":
+        records.to("out", value=Shouting())
+    else:
+        records.group_by_key().reduce(lambda old, new: old + new, Materialized("last", value=Shouting()))
+    said = r"Shouting\(\) cannot write 'hey': its serialize\(\) returned 'HEY', and has to return bytes\. Text becomes"
+    with TopologyTestDriver(builder.build()) as driver, pytest.raises(StreamsError, match=said):
+        driver.create_input_topic("in").pipe_input("k", "hey")
 
 
 def test_a_serde_is_spelled_as_it_is_written() -> None:
