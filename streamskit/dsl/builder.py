@@ -89,6 +89,12 @@ class StreamsBuilder:
         reset = offset_reset(auto_offset_reset, f"stream() at {call_site()}")
         source = replace(source, auto_offset_reset=reset)
         for other in readers_of(named, pattern, self._graph.nodes.values()):
+            if any(node.is_global and other.name in node.parents for node in self._graph.nodes.values()):
+                raise TopologyError(
+                    f"stream() at {call_site()}: {other.call_site} reads topic '{other.topics[0]}' into a global table "
+                    "or store, and a topic is read once. Read it with stream() or table() alone, or have a copy of it "
+                    "made in another topic."
+                )
             if replace(source, name=other.name, call_site=other.call_site) != other:
                 raise read_twice(pattern or next(each for each in named if other.reads_topic(each)), other)
             return KStream(self._graph, other)

@@ -216,9 +216,10 @@ class GraphBuilder:
         Raises:
             TopologyError: there is no such store, it is a buffer or a global one, or another one has its name.
         """
-        state_stores, lookups = list[Store](), list[str]()
+        state_stores, lookups, connected = list[Store](), list[str](), list[str]()
         tables = self._tables()
         for store in (*brought_stores(supplier, step), *stores):
+            connected.append(store.name if isinstance(store, Store) else store)
             if isinstance(store, Store):
                 state_stores.append(self.add_state_store(store, step))
             elif store in self.state_stores:
@@ -232,7 +233,8 @@ class GraphBuilder:
             else:
                 check_can_be_used(self.store(store), tables[store], step)
                 lookups.append(store)
-        return {"own_stores": tuple(dict.fromkeys(state_stores)), "reads": tuple(lookups)}
+        own = tuple(dict.fromkeys(state_stores))
+        return {"own_stores": own, "reads": tuple(lookups), "connected": tuple(connected)}
 
     def _tables(self) -> dict[str, Node]:
         """Return the node that keeps the store of each table, and each global store, by the store's name."""

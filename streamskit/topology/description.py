@@ -83,4 +83,4 @@ def _details(node: Node) -> str:
         if isinstance(node.topic, str):
             return f"(topic: {node.topic})"
         return f"(extractor class: {getattr(node.topic, '__name__', type(node.topic).__name__)})"
-    return f"(stores: [{', '.join(hash_order([*node.reads, *(store.name for store in node.stores)]))}])"
+    return f"(stores: [{', '.join(hash_order(node.store_names))}])"

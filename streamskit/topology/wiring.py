@@ -278,6 +278,7 @@ class Wiring:
             return node
         tables = (each for each in self.nodes.values() if each.is_table or each.is_global)
         keeper = next((each for each in tables if name in (store.name for store in each.stores)), None)
+        node = replace(node, connected=(*node.store_names, name))
         if keeper is None:
             return replace(node, own_stores=(*node.own_stores, self._stores()[name]))
         check_can_be_used(self._stores()[name], keeper, step)

@@ -6,9 +6,12 @@ from pyspark.sql import functions as F
 from streamskit import (
     JoinWindows,
     Materialized,
+    Processor,
+    Record,
     Serdes,
     SessionWindows,
     SlidingWindows,
+    Stores,
     StreamsBuilder,
     Suppressed,
     TimeWindows,
@@ -416,3 +419,20 @@ def multi_topics(builder: StreamsBuilder) -> None:
     builder.stream(
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu"
     ).to("o")
+
+
+class Forwarding(Processor):
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+@described
+def stores_in_one_bucket(builder: StreamsBuilder) -> None:
+    """Stores whose names have one place in a `HashSet`, which lists them in the order in which they were connected."""
+    quotes = builder.table("t", materialized=Materialized.versioned("quotes", "1 second"))
+    stream = builder.stream("s")
+    stream.join(quotes, concat, grace="50 ms", name="enrich").to("o")
+    builder.table("u", materialized="utab0")
+    builder.add_state_store(Stores.persistent_key_value_store("ukv0", TEXT, TEXT))
+    stream.process(Forwarding, stores=["ukv0", "utab0"]).to("p")
+    stream.process(Forwarding, stores=["utab0", "ukv0"]).to("q")

@@ -84,6 +84,10 @@ class StreamTableJoin(Node):
     def buffered_until(self) -> str:
         return super().buffered_until if self.grace is None else f"waiting for {spell(self.grace)}"
 
+    @property
+    def store_names(self) -> tuple[str, ...]:
+        return (*(store.name for store in self.stores), *self.reads)
+
     def looks_into(self, table: Node) -> bool:
         return table.name == self.table
 

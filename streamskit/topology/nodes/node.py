@@ -217,6 +217,11 @@ class Node:
         return ()
 
     @property
+    def store_names(self) -> tuple[str, ...]:
+        """The names of all stores that it uses, in the order in which Kafka Streams connects them with it."""
+        return (*self.reads, *(store.name for store in self.stores))
+
+    @property
     def label(self) -> str:
         """The operator as a user writes it: "map values" for `MapValues`, "left join" for a side of one."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()

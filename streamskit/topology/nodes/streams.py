@@ -160,8 +160,8 @@ class Branch(Node):
 class Process(Node):
     """Gives its records to a processor, which `supplier` makes.
 
-    `own_stores` belong to it alone or to several processors; `reads` names stores of tables. It may read every
-    global store that has a name, without naming it.
+    `own_stores` belong to it alone or to several processors; `reads` names stores of tables; `connected` names both as
+    far as they were given together. It may read every global store that has a name, without naming it.
     """
 
     is_stateful: ClassVar[bool] = True
@@ -172,10 +172,15 @@ class Process(Node):
     supplier: Function = lambda: None
     own_stores: tuple[Store, ...] = ()
     reads: tuple[str, ...] = ()
+    connected: tuple[str, ...] = ()
 
     @property
     def stores(self) -> tuple[Store, ...]:
         return self.own_stores
+
+    @property
+    def store_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.connected, *super().store_names)))
 
     def looks_into(self, table: Node) -> bool:
         if table.is_global:

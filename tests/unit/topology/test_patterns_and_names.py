@@ -37,6 +37,8 @@ def test_two_streams_of_one_pattern_are_one_source() -> None:
         (lambda b: b.stream(re.compile("a", re.IGNORECASE)), "a pattern of topics has no flags"),
         (lambda b: b.stream("a", "a"), "topic 'a' is named twice"),
         (lambda b: (b.stream("a"), b.table("a")), "'a' is already read by KSTREAM-SOURCE-0000000000"),
+        (lambda b: (b.global_table("a"), b.stream("a")), "topic 'a' into a global table or store, and"),
+        (lambda b: (b.global_table("a-1"), b.stream(re.compile("a-.*"))), "topic 'a-1' into a global table or store"),
     ],
 )
 def test_a_topic_that_would_be_read_twice_is_refused(read: Callable[[StreamsBuilder], object], sentence: str) -> None:
