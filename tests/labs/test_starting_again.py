@@ -7,7 +7,7 @@ import pytest
 from streamskit import FixedKeyProcessor, FixedKeyRecord, Processor, PunctuationType, Record
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.edits import Edit
-from streamskit.course.labs.starting_again import IN_A_FIELD, starting_again
+from streamskit.course.labs.starting_again import IN_A_FIELD, called_anew, starting_again
 
 
 class Counting(Processor):
@@ -122,6 +122,28 @@ def test_a_right_answer_whose_processor_keeps_state_in_a_variable_of_the_noteboo
     found = catalogue.exercise("standby").examine_answer(Edit("15-fault-tolerance", "standby", IN_A_VARIABLE).answer())
     assert found.misconception
     assert (found.passed, found.misconception.name) == (False, IN_A_FIELD)
+
+
+IN_AN_AGGREGATOR = (
+    "def order_summary(builder):", "known = {}\n\n\ndef order_summary(builder):",
+    '[*summary["prices"], price][-2:]', "known[product] = [*known.get(product, []), price][-2:]",
+)  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_right_answer_whose_aggregator_keeps_state_in_a_variable_of_the_notebook_is_told_so() -> None:
+    answer = Edit("07-stateful-operations", "order_summary", IN_AN_AGGREGATOR).answer()
+    found = catalogue.exercise("order_summary").examine_answer(answer)
+    assert found.misconception
+    assert (found.passed, found.misconception.name) == (False, IN_A_FIELD)
+
+
+def test_a_function_that_uses_nothing_that_can_change_is_called_as_it_is() -> None:
+    def add(key: str, value: int, total: int) -> int:
+        return total + value
+
+    assert called_anew(add) is add
+    assert called_anew(max) is max
 
 
 @pytest.mark.spark

@@ -3,8 +3,10 @@
 A task's Python process imports this module, so it imports no more than a processor needs.
 """
 
+import dis
 from collections.abc import Callable
-from inspect import isfunction
+from functools import wraps
+from inspect import getclosurevars, isfunction
 from typing import Any
 
 from pyspark import cloudpickle
@@ -31,6 +33,35 @@ def starting_again(supplier: Supplier) -> Supplier:
     except Exception:  # pickle raises many kinds; a driver says which part of it cannot be sent to a task
         return supplier
     return lambda: kind(packed)
+
+
+def called_anew(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a plain Python function whose variables of the notebook are as at the start before each of its calls.
+
+    The same one is returned if it uses none that can change: a dict, a list or a set, or one that it assigns to.
+    """
+    if not (isfunction(function) and _uses_what_can_change(function)):
+        return function
+    try:
+        packed: bytes = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    except Exception:  # as above
+        return function
+
+    @wraps(function)
+    def anew(*arguments: Any) -> Any:
+        return cloudpickle.loads(packed)(*arguments)
+
+    return anew
+
+
+def _uses_what_can_change(function: Any) -> bool:
+    try:
+        used = getclosurevars(function)
+    except ValueError:  # a variable has no value yet
+        return False
+    values = (*used.nonlocals.values(), *used.globals.values())
+    assigns = any(each.opname == "STORE_GLOBAL" for each in dis.get_instructions(function))
+    return assigns or any(isinstance(value, dict | list | set) for value in values)
 
 
 def _punctuates(kind: type) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 
 from streamskit.common.errors import StreamsKitError, TopologyError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
-from streamskit.course.labs.starting_again import starting_again
+from streamskit.course.labs.starting_again import called_anew, starting_again
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import Serde, SerdeError
 from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 from streamskit.topology import Topology
-from streamskit.topology.nodes import Process, of_kind
+from streamskit.topology.nodes import Aggregate, Node, Process, Reduce, of_kind
 
 BYTES = Serdes.byte_array()
 
@@ -98,12 +98,19 @@ def _writes_otherwise(serde: Serde, number: int | float) -> bool:
 
 
 def forgetting_fields(topology: Topology) -> Topology | None:
-    """Return a topology whose processors start again before each record; None if it has none that can."""
-    changed = [
+    """Return a topology that starts again before each record; None if it has no processor or aggregator that can."""
+    nodes = list(topology.nodes.values())
+    changed: list[Node] = [
         replace(node, supplier=supplier)
-        for node in of_kind(Process, topology.nodes.values())
+        for node in of_kind(Process, nodes)
         if (supplier := starting_again(node.supplier)) is not node.supplier
     ]
+    for folds in of_kind(Aggregate, nodes):
+        if (aggregator := called_anew(folds.aggregator)) is not folds.aggregator:
+            changed.append(replace(folds, aggregator=aggregator))
+    for reduces in of_kind(Reduce, nodes):
+        if (reducer := called_anew(reduces.reducer)) is not reduces.reducer:
+            changed.append(replace(reduces, reducer=reducer))
     named = {node.name: node for node in changed}
     return topology.with_each_node(lambda node: named.get(node.name, node)) if named else None
 
