@@ -25,11 +25,15 @@ class OneOfSeveral(KafkaNetClient):
 
 
 class _Manager(KafkaConnectionManager):
-    """Tries each address that it was given before it tries one again, and gives each half of the time that is left."""
+    """Tries each address that it was given before it tries one again, and gives each half of the time that is left.
+
+    What any broker may answer it asks the one that has answered, as the others that this one lists may stand still.
+    """
 
     def __init__(self, net: NetworkSelector, **settings: Any) -> None:
         super().__init__(net, **settings)
         self._tried: set[str] = set()
+        self._last_tried = ""
         self._addresses = self.cluster.bootstrap_brokers
         self.cluster.bootstrap_brokers = self._untried
 
@@ -44,7 +48,21 @@ class _Manager(KafkaConnectionManager):
         """Return the connection to a broker, which may not be made yet."""
         if self.cluster.is_bootstrap(node_id):
             self._tried.add(node_id)
+            self._last_tried = node_id
             is_last = all(each.node_id in self._tried for each in self._addresses())
             if timeout_ms is not None and not is_last:
                 timeout_ms = max(timeout_ms / 2, min(LEAST_MILLISECONDS, timeout_ms))
         return super().get_connection(node_id, timeout_ms, **how)
+
+    def least_loaded_node(self) -> Any:
+        """Return the broker for a request that any of them can answer: one that is connected, or that has answered."""
+        found = super().least_loaded_node()
+        if (connection := self._conns.get(found)) is not None and connection.connected:
+            return found
+        answered = self.cluster.broker_metadata(self._last_tried)
+        at_its_address = [
+            each.node_id
+            for each in self.cluster.brokers()
+            if answered is not None and (each.host, each.port) == (answered.host, answered.port)
+        ]
+        return next((each for each in at_its_address if each not in self._backoff), found)
