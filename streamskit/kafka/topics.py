@@ -89,6 +89,7 @@ def create_topics(
             if name in existing:
                 _check_same(admin, name, existing[name], partitions, settings)
         missing = [name for name in dict.fromkeys(names) if name not in existing]
+        _check_apart(missing, existing)
         if missing:
             with needing(bootstrap_servers, *(Right("Create", "topic", name) for name in missing)):
                 _create(admin, missing, partitions, settings, replication_factor)
@@ -298,6 +299,18 @@ def unseen(bootstrap_servers: BootstrapServers) -> str:
         return ""
     who = principal(settings) or "this client"
     return f" Or it is there, and {who} has no right to see it: Describe, or Read or Write, on that topic."
+
+
+def _check_apart(names: Iterable[str], existing: Iterable[str]) -> None:
+    """Refuse a new name that differs from another by periods and underscores alone, as a broker does."""
+    taken = {name.replace(".", "_"): name for name in existing}
+    for name in names:
+        if (other := taken.setdefault(name.replace(".", "_"), name)) != name:
+            raise BrokerError(
+                f"Topic '{name}' cannot be created beside '{other}': Kafka's metrics write '.' and '_' alike, so names "
+                "may not differ by them alone. Take another name; an application's own topics are named after its "
+                "application_id and its steps and stores."
+            )
 
 
 def _check_names(names: tuple[str, ...]) -> None:

@@ -40,6 +40,17 @@ def test_an_existing_topic_with_other_partitions_is_refused_with_both_counts(bro
         broker.create_topics(name, partitions=4)
 
 
+@pytest.mark.parametrize("existing", [True, False])
+def test_topics_whose_names_differ_by_a_period_alone_are_refused_with_both_names(
+    broker: Broker, name: str, existing: bool
+) -> None:
+    if existing:
+        broker.create_topics(f"{name}-a.b")
+    with pytest.raises(BrokerError, match=rf"'{name}-a_b' cannot be created beside '{name}-a\.b': .*another name"):
+        broker.create_topics(f"{name}-a.b", f"{name}-a_b")
+    assert (f"{name}-a.b" in broker.topics()) == existing
+
+
 def test_an_existing_topic_with_other_settings_is_refused(broker: Broker, name: str) -> None:
     broker.create_topics(name)
     with pytest.raises(BrokerError, match=r"exists with cleanup\.policy=delete, and compact was asked for"):
