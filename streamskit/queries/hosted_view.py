@@ -1,11 +1,12 @@
 """The part of a store that an instance hosts, as a program sees it."""
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 from streamskit.common.errors import InvalidStateStorePartitionError, StreamsError
 from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
+from streamskit.state.stores import KeyValue
 
 BY_KEY = (
     *("get", "entry", "versions", "backward_versions", "versions_between"),
@@ -52,6 +53,23 @@ class HostedView:
             return getattr(self._here(), name)(key, *rest, **named)
 
         return asked
+
+    # Since Python 3.12 a check for a protocol, such as that of a view, does not see what __getattr__ would return.
+
+    @property
+    def name(self) -> str:
+        """The store's name."""
+        return self._name
+
+    @property
+    def kind(self) -> str:
+        """Which kind of store it is, such as "key-value" or "window"."""
+        return self._instance.stores[self._name].store.kind
+
+    def all(self) -> Sequence[KeyValue]:
+        """Return every row that is here."""
+        rows: Sequence[KeyValue] = self._here().all()
+        return rows
 
     @property
     def stopped(self) -> str:

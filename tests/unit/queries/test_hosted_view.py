@@ -1,11 +1,14 @@
 """The part of a store that an instance hosts: what is here, and never an answer for what is elsewhere."""
 
+from inspect import getattr_static
+
 import pytest
 
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.metadata import HostInfo, Hosts
 from streamskit.state.stores import ValueAndTimestamp
+from streamskit.views.store_snapshot import SnapshotSource
 from tests.unit.queries.rest_harness import TIME, FakeInstance, Group, long, partition_of, windowed
 
 HERE, THERE = HostInfo("127.0.0.1", 1), HostInfo("127.0.0.1", 2)
@@ -59,3 +62,13 @@ def test_a_view_with_timestamps_looks_at_each_question_what_the_instance_has(ins
     assert timed.all() == []
     with pytest.raises(InvalidStateStorePartitionError, match="is in partition 0, which is not at"):
         timed.get(OURS)
+
+
+def test_a_view_can_be_made_of_a_hosted_store_also_where_python_looks_for_attributes_that_are_written_down(
+    instance: FakeInstance,
+) -> None:
+    counts = HostedView(instance, "counts")
+    assert isinstance(counts, SnapshotSource)
+    for name in ("name", "kind", "all"):  # as isinstance() does since Python 3.12, which asks no __getattr__
+        getattr_static(counts, name)
+    assert (counts.name, counts.kind, counts.all()) == ("counts", "key-value", [(OURS, 5)])
