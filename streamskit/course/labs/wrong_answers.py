@@ -6,6 +6,7 @@ under which it is listed, and as no other; its outcome is then written to the la
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
@@ -261,9 +262,13 @@ def _name(verdict: Verdict) -> str:
 
 
 def _statements(path: Path) -> list[str]:
-    """Return the statements of a module without imports, comments and prose: docstrings, and what verdicts say."""
+    """Return the statements of a module without imports, comments and prose: docstrings, and what verdicts say.
+
+    Without quotation marks, too: which ones `ast.unparse` writes around an f-string depends on Python's version.
+    """
     body = _WithoutProse().visit(ast.parse(path.read_text())).body
-    return [ast.unparse(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    kept = [each for each in body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    return [re.sub(r"[\\'\"]", "", ast.unparse(each)) for each in kept]
 
 
 class _WithoutProse(ast.NodeTransformer):
