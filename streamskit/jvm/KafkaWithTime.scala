@@ -10,13 +10,13 @@ import org.apache.spark.sql.connector.expressions.{Expression, Expressions, Sort
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
-import org.apache.spark.sql.streamskit.{ProducerRecords, StreamThreads, TooLarge, WriteOrder}
+import org.apache.spark.sql.streamskit.{ChosenTopics, ProducerRecords, StreamThreads, TooLarge, WriteOrder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A sink for Spark's streams: its own Kafka sink, which writes records with timestamps.
   *
-  * It takes rows as `ProducerRecords` says, and has the option "windowed" of that, too. With the option "writers" the
+  * It takes rows as `ProducerRecords` says, and has the option "windowed" of that, too, and "chosen" of `ChosenTopics`. With the option "writers" the
   * records of a micro-batch are written in the order of their time: then there are the column "writer", of which equal
   * ones are written by one task, and the columns of `WriteOrder`. The option says how many of those tasks there are, and
   * "threads" of which application: one with fewer stream threads has as many of them.
@@ -38,7 +38,8 @@ class KafkaWithTime extends KafkaSourceProvider {
 
 class WriteWithTime(plain: KafkaWrite, info: LogicalWriteInfo)
     extends KafkaWrite(plain.topic, plain.producerParams, plain.schema) {
-  private def writers = WritersWithTime(producerParams, schema, info.options.getOrDefault("windowed", ""))
+  private def writers = WritersWithTime(
+    producerParams, schema, info.options.getOrDefault("windowed", ""), info.options.getOrDefault("chosen", ""))
 
   override def toBatch: BatchWrite = new BatchWrite {
     override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = writers
@@ -67,18 +68,19 @@ class WriteByTime(plain: KafkaWrite, info: LogicalWriteInfo)
   override def requiredOrdering: Array[SortOrder] = WriteOrder.of(info.schema)
 }
 
-case class WritersWithTime(settings: JavaMap[String, Object], rows: StructType, windowed: String)
+case class WritersWithTime(settings: JavaMap[String, Object], rows: StructType, windowed: String, chosen: String)
     extends DataWriterFactory with StreamingDataWriterFactory {
   override def createWriter(partition: Int, task: Long): DataWriter[InternalRow] =
-    new WriterWithTime(settings, rows, windowed)
+    new WriterWithTime(settings, rows, windowed, chosen)
   override def createWriter(partition: Int, task: Long, epoch: Long): DataWriter[InternalRow] =
     createWriter(partition, task)
 }
 
 /** Spark's own writer, but for what it makes of a row. */
-private class WriterWithTime(settings: JavaMap[String, Object], rows: StructType, windowed: String)
+private class WriterWithTime(settings: JavaMap[String, Object], rows: StructType, windowed: String, chosen: String)
     extends KafkaDataWriter(None, settings, toAttributes(rows)) {
   private val records = new ProducerRecords(rows, windowed)
+  private val topics = new ChosenTopics(chosen)
   private val noteFailure = new Callback {
     override def onCompletion(where: RecordMetadata, failure: Exception): Unit =
       if (failure != null && failedWrite == null) failedWrite = failure
@@ -86,6 +88,7 @@ private class WriterWithTime(settings: JavaMap[String, Object], rows: StructType
 
   override protected def sendRow(row: InternalRow, producer: KafkaProducer[Array[Byte], Array[Byte]]): Unit = {
     val record = records.of(row)
+    topics.await(producer, record.topic)
     producer.send(record, noteFailure)
     if (failedWrite != null) failedWrite = TooLarge.of(failedWrite, record)
   }

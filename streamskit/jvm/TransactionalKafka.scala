@@ -19,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * `ProducerRecords` says.
   *
   * Its options are those of the producer, "reader" (the settings of a consumer, as text), "marks" (the topic of the
-  * marks), "run" (a name for this run of the query) and "windowed" of `ProducerRecords`;
+  * marks), "run" (a name for this run of the query), "windowed" of `ProducerRecords` and "chosen" of `ChosenTopics`;
   * and for the copy of the checkpoint "checkpoint", "copy" (its topic), "about" and "from": see `CheckpointCopy`.
   */
 class TransactionalKafka extends TableProvider {
@@ -71,7 +71,8 @@ case class TransactionFactory(query: String, schema: StructType, options: Map[St
     val transactions = Transactions.before(mark, options.asJava, options("marks"))
     def copy = new CheckpointCopy(Transactions.reader(options.asJava), options("checkpoint"), options("copy"), options("about"))
     val records = new ProducerRecords(schema, options.getOrElse("windowed", ""))
-    try new TransactionWriter(transactions, mark, records, transactions.copied(copy), options("from").toLong)
+    val topics = new ChosenTopics(options.getOrElse("chosen", ""))
+    try new TransactionWriter(transactions, mark, records, topics, transactions.copied(copy), options("from").toLong)
     catch { case failure: Throwable => transactions.close(); throw failure }
   }
 }
@@ -80,13 +81,14 @@ case class Done(replayed: Boolean) extends WriterCommitMessage
 
 /** Writes the rows of a micro-batch, unless an earlier try has committed them: then Spark alone did not know of it. */
 class TransactionWriter(
-    transactions: Transactions, mark: Mark, records: ProducerRecords, copy: CheckpointCopy, from: Long)
+    transactions: Transactions, mark: Mark, records: ProducerRecords, topics: ChosenTopics, copy: CheckpointCopy,
+    from: Long)
     extends DataWriter[InternalRow] {
   private val replayed = transactions.last.batch == mark.batch
   private var isDone = false
   if (!replayed) transactions.begin()
 
-  override def write(row: InternalRow): Unit = if (!replayed) transactions.send(records.of(row))
+  override def write(row: InternalRow): Unit = if (!replayed) transactions.send(records.of(row), topics)
 
   override def commit(): WriterCommitMessage = {
     if (!replayed) {

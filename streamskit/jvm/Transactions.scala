@@ -44,6 +44,11 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   /** The copy of the checkpoint that goes along with these transactions: the first that was given. */
   def copied(first: => CheckpointCopy): CheckpointCopy = { copy = copy.orElse(Some(first)); copy.get }
 
+  def send(record: ProducerRecord[Array[Byte], Array[Byte]], topics: ChosenTopics): Unit = {
+    topics.await(producer, record.topic)
+    send(record)
+  }
+
   def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
     stopIfRefused()
     tellingOfTime(producer.send(record, noteRefusal))

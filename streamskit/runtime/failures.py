@@ -48,8 +48,12 @@ EXPIRED = re.compile(r"org\.apache\.kafka\S*TimeoutException: (Expiring \d+ reco
 NOT_WRITTEN = re.compile(rf"RecordTooLarge|UnknownTopic|not present in metadata|{EXPIRED.pattern}")
 """What Kafka's producer says when a topic does not take a record."""
 
-ABSENT = re.compile(r"org\.apache\.kafka\S*TimeoutException: Topic (\S+) not present in metadata after \d+ ms\.")
-"""What Kafka's producer says when it has not found a topic in time."""
+ABSENT = re.compile(
+    r"org\.apache\.kafka\S*Exception: "
+    r"(?:Topic (?P<late>\S+) not present in metadata after \d+ ms\.|"
+    r"There is no topic '(?P<chosen>\S+)', and none[^\n]*)"
+)
+"""What Kafka's producer says when it has not found a topic in time, and what our sinks say before that."""
 
 PRODUCERS = re.compile(r"org\.apache\.kafka[\w.$]*(?:Exception|Error): [^\n]*")
 """What Kafka's producer says, within what Spark makes of it."""
@@ -286,9 +290,9 @@ def _absent_topic(text: str, plan: Plan) -> StreamsError | None:
     Other messages about it do not, and may come last in Spark's.
     """
     absent = ABSENT.search(text)
-    if absent is None or absent[1] in _places(plan):
+    if absent is None or (topic := absent["late"] or absent["chosen"]) in _places(plan):
         return None
-    return _chosen_topic_missing(plan, absent.group(), f"has chosen '{absent[1]}', and there is no topic of that name")
+    return _chosen_topic_missing(plan, absent.group(), f"has chosen '{topic}', and there is no topic of that name")
 
 
 def _chosen_topic_missing(

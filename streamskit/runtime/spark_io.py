@@ -264,6 +264,7 @@ class KafkaTopics:
             | (IN_REAL_TIME if plan.runs_in_real_time else {})
             | told
             | {"kafka.max.request.size": str(_largest_request(plan)), "windowed": windowed}
+            | self._looks_for_topics(plan, told)
         )
         transactions = Transactions(plan, producer, java_text(self.config.connection, "consumer"))
         if self.config.exactly_once:
@@ -275,6 +276,15 @@ class KafkaTopics:
         if self._writes_by_time(plan):
             options |= {"writers": str(writers(plan, self.partitions)), "threads": plan.options.threads_of}
         return WITH_TIME, options
+
+    def _looks_for_topics(self, plan: Plan, producer: Mapping[str, str]) -> dict[str, str]:
+        """Return the option with which a sink tells early that there is no such topic, where records choose theirs.
+
+        Who gives producers another `max.block.ms` has said how long they are to wait for a topic.
+        """
+        if "kafka.max.block.ms" in producer or all(isinstance(sink.topic, str) for sink in plan.sinks):
+            return {}
+        return {"chosen": java_text(self.config.connection, "admin")}
 
 
 def starting_offsets(config: StreamsConfig, plan: Plan, new: Collection[str] | None = None) -> StartingOffsets:

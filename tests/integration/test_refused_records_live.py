@@ -1,6 +1,7 @@
 """Records that a broker refuses: they go to the production handler, or stop the application with a sentence."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,38 @@ def test_a_value_that_has_grown_too_large_is_told_with_its_topic_and_key(
         r".*max.request.size configuration\. It is for topic \1, with the key 'growing'\.",
         str(failed.value),
     )
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
+def test_a_topic_that_a_record_chooses_and_that_is_not_there_is_told_within_seconds(
+    strict: Broker, name: str, run_on: Run, guarantee: str
+) -> None:
+    strict.create_topics(f"{name}-in", f"{name}-first")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").to(lambda v: F.concat(F.lit(f"{name}-"), v))
+    streams = run_on(strict, builder.build(), processing_guarantee=guarantee)
+    strict.produce(f"{name}-in", [("k", "first")])
+    streams.await_processed()
+    strict.produce(f"{name}-in", [("k", "first"), ("k", "nowhere")])
+    wait_until(lambda: streams.failure is not None, "the error about the topic that is not there", 30)
+    said = str(streams.failure)
+    assert said.startswith("KSTREAM-SINK-0000000001 (written at ")
+    assert f"has chosen '{name}-nowhere', and there is no topic of that name" in said
+    assert "Create the topic, and start the application again" in said
+
+
+def test_a_topic_that_a_record_chooses_and_that_comes_a_moment_later_is_written(
+    strict: Broker, name: str, run_on: Run
+) -> None:
+    strict.create_topics(f"{name}-in")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").to(lambda v: v)
+    streams = run_on(strict, builder.build())
+    strict.produce(f"{name}-in", [("k", f"{name}-late")])
+    time.sleep(2)
+    strict.create_topics(f"{name}-late")
+    streams.await_processed()
+    assert list(strict.consume(f"{name}-late")["key"]) == ["k"]
 
 
 def test_a_timestamp_that_spark_cannot_read_is_told_with_its_offset(

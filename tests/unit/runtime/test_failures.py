@@ -377,6 +377,16 @@ def test_a_topic_that_a_record_chose_is_named_where_kafkas_producer_has_looked_f
     assert f"has chosen 'nope', and there is no topic of that name ({late}). Create the topic" in said
 
 
+def test_a_topic_that_a_record_chose_is_named_as_our_sink_names_it() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to(lambda k, v: k)
+    (copied,) = plan(builder.build(), "app", QueryOptions())
+    missing = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: There is no topic 'nope', and none"
+    text = f"[STREAM_FAILED] Query [id = 1] failed: Job aborted\nCaused by: {missing} has come in 5 s.\nmore"
+    said = str(explain(RuntimeError(text), copied))
+    assert f"has chosen 'nope', and there is no topic of that name ({missing} has come in 5 s.). Create the" in said
+
+
 def test_a_record_that_a_topic_does_not_take_in_time_is_told_with_the_topic_and_what_to_look_at() -> None:
     builder = StreamsBuilder()
     builder.stream("in").to("out-of-it")
