@@ -310,6 +310,11 @@ class Instance:
             raise StreamsRebalancingError(self._is_gone(entry.changelog))
         if where not in self._hosted.roles:
             owner = self._placement.of(*where).active
+            if owner == self.here:
+                raise StreamsRebalancingError(
+                    f"{name[0].upper()}{name[1:]} has just been given to {self.here}, which takes it up. Ask again in "
+                    "a moment."
+                )
             place = f"is at {owner}: ask there" if owner else "is on its way: ask again in a moment"
             raise StateStoreMigratedError(f"{name[0].upper()}{name[1:]} is not at {self.here}; it {place}.")
         if not self._hosted.is_ready(where):

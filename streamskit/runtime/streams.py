@@ -481,7 +481,12 @@ class KafkaStreams:
         return metadata_for_key(placement, catalogue.with_partitions(topics), name, key, partition)
 
     def queries(self) -> list[StreamingQuery]:
-        """Return Spark's streaming queries, one for each sub-topology."""
+        """Return Spark's streaming queries, one for each sub-topology.
+
+        Raises:
+            StreamsError: not this object was started, but another one with its id.
+        """
+        self._check_none_runs_instead()
         return [query.query for query in self._application.supervisor.queries]
 
     def committed_offsets(self) -> dict[str, TopicOffsets]:
@@ -506,8 +511,12 @@ class KafkaStreams:
         processed; it is not known before its first micro-batch is done, nor while no broker answers. Kafka's own tools
         show the same for each partition: `kafka-consumer-groups --describe --group <application id>`.
 
+        Raises:
+            StreamsError: not this object was started, but another one with its id.
+
         Mirrors `KafkaStreams#metrics`: `process-total`, `dropped-records-total` and `records-lag`.
         """
+        self._check_none_runs_instead()
         application = self._application
         skipped = application.global_records.dropped
         return as_table(application.supervisor, application.losses, application.group_offsets, skipped)
@@ -562,6 +571,11 @@ class KafkaStreams:
     def _check_created(self, setting: str) -> None:
         if self.state is not State.CREATED:
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {setting} before start().")
+
+    def _check_none_runs_instead(self) -> None:
+        """Refuse an answer about nothing: a cell that was run twice has given `streams` to an object that never ran."""
+        if self.state is State.CREATED and (another := self._another_that_runs()):
+            raise StreamsError(f"'{self.application_id}' has not been started.{another}")
 
     def _another_that_runs(self) -> str:
         """Return a sentence about another object with this id that runs in this process; empty if there is none."""

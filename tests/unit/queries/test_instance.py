@@ -162,6 +162,17 @@ def test_an_instance_that_cannot_take_up_its_share_says_why_and_is_not_waited_fo
         instance.local("counts", [0])
 
 
+def test_a_partition_that_an_instance_has_been_given_and_not_taken_up_is_not_said_to_be_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080))
+    monkeypatch.setattr(instance._hosted, "do", lambda job: Future())
+    owners = dict.fromkeys(CATALOGUE.tasks(), instance._id)
+    instance._learn(Assignment({instance._id: "127.0.0.1:8080"}, TaskAssignment(owners)))
+    with pytest.raises(StreamsRebalancingError, match=r"0 of store 'counts' has just been given to 127\.0\.0\.1:8080"):
+        instance.local("counts", [0], for_all=False)
+
+
 def test_an_instance_that_has_ended_says_so_and_never_that_a_store_is_empty() -> None:
     instance = Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080))
     view = HostedView(instance, "counts")

@@ -5,13 +5,14 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams, State, StreamsBuilder, StreamsError
+from streamskit import KafkaStreams, State, StreamsBuilder, StreamsError, spark_tasks
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest.server import bind
 from streamskit.runtime.sole_runner import ApplicationLock
@@ -74,6 +75,19 @@ def test_the_plan_of_an_object_that_was_not_started_is_refused_with_the_name_of_
     monkeypatch.setitem(KafkaStreams.running, "app", first)
     with pytest.raises(StreamsError, match=r"no Spark query until .* runs with its id, KafkaStreams\.running\['app'"):
         second.explain()
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("question", [KafkaStreams.metrics, KafkaStreams.queries, spark_tasks])
+def test_what_an_object_that_was_not_started_has_done_is_not_told_as_nothing_while_another_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: Callable[[KafkaStreams], Any]
+) -> None:
+    first, second = application(tmp_path), application(tmp_path)
+    assert len(question(second)) == 0
+    monkeypatch.setitem(KafkaStreams.running, "app", first)
+    with pytest.raises(StreamsError, match=r"'app' has not been started\. .* KafkaStreams\.running\['app'\]: use that"):
+        question(second)
     first.close()
     second.close()
 
