@@ -30,6 +30,9 @@ LOOK_SECONDS = 2.0
 HANG_UPS = 3
 """How often a broker has to hang up within that time: one that starts may do so once."""
 
+NO_SASL = "Request not valid in current SASL state"
+"""What a broker says to a client that wants to say who it is where nobody is asked."""
+
 OPTIONS = {"topic": "--topic", "group": "--group", "transactional id": "--transactional-id", "cluster": "--cluster"}
 """The options of `kafka-acls` for the kinds of resources."""
 
@@ -202,6 +205,10 @@ def _refusal(settings: ClientSettings, role: Role, said: Iterable[KafkaError]) -
     given = "the client settings" + (kind and f", those with {role}. in front")
     for error in said:
         words = _plain(error.str())
+        if NO_SASL in words:
+            protocol = own["security.protocol"].removeprefix("SASL_")
+            wants = f"it asks nobody for a user and a password (security.protocol={protocol})"
+            return _wants(settings, role, wants, "Say so in the client settings, and leave sasl.* out")
         if error.code() == KafkaError._AUTHENTICATION:
             return NotLetInError(
                 f"The broker at {settings} does not let {principal(settings, role) or 'this client'} in{kind}: "
@@ -236,22 +243,22 @@ def _out_of_date(own: Mapping[str, str]) -> str:
 def _other_protocol(settings: ClientSettings, role: Role, log: Sequence[str]) -> NotLetInError | None:
     """Return the error for a broker that expects another protocol than the client's; None if it does not."""
     protocol = settings.revealed(role).get("security.protocol", "PLAINTEXT")
-    if protocol.endswith("SSL"):
-        return None  # that is reported as a failed handshake, also where the broker speaks no TLS
-    if _any_speaks_tls(settings):
-        wants = "it speaks TLS (security.protocol=SASL_SSL or SSL)"
-    elif protocol == "PLAINTEXT" and sum("closed by peer" in each for each in log) >= HANG_UPS:
-        wants = "it hangs up on clients that do not say who they are (security.protocol=SASL_PLAINTEXT)"
-    else:
+    # Clients that speak TLS where the broker does not hear of a failed handshake.
+    if not protocol.endswith("SSL") and _any_speaks_tls(settings):
+        return _wants(settings, role, "it speaks TLS (security.protocol=SASL_SSL or SSL)")
+    if protocol.startswith("SASL") or sum("closed by peer" in each for each in log) < HANG_UPS:
         return None
-    return _wants(settings, role, wants)
+    wanted = "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT"
+    return _wants(settings, role, f"it hangs up on clients that do not say who they are (security.protocol={wanted})")
 
 
-def _wants(settings: ClientSettings, role: Role, what: str) -> NotLetInError:
+def _wants(
+    settings: ClientSettings, role: Role, what: str, advice: str = "Say so, and who you are, in client settings"
+) -> NotLetInError:
     protocol = settings.revealed(role).get("security.protocol", "PLAINTEXT")
     return NotLetInError(
-        f"What listens at {settings} does not take clients with security.protocol={protocol}: {what}. Say so, and who "
-        "you are, in client settings: client_settings={...} in a program, --command-config FILE on a command line."
+        f"What listens at {settings} does not take clients with security.protocol={protocol}: {what}. {advice}: "
+        "client_settings={...} in a program, --command-config FILE on a command line."
     )
 
 

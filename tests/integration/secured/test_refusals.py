@@ -75,6 +75,28 @@ def test_a_client_without_settings_is_told_to_have_some(secured: SecuredBroker, 
         pass
 
 
+@pytest.mark.timeout(60)
+def test_a_client_that_only_shows_a_certificate_where_users_are_asked_for_is_told_so(
+    secured: SecuredBroker, certificates: Settings
+) -> None:
+    refusal = r"clients with security\.protocol=SSL: it hangs up on .* who they are \(security\.protocol=SASL_SSL\)"
+    with pytest.raises(NotLetInError, match=refusal):
+        ExternalBroker(secured.sasl_ssl, certificates).topics()
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "PLAINTEXT"])
+def test_a_client_with_a_password_that_nobody_asks_for_is_told_so(
+    secured: SecuredBroker, scram: Settings, protocol: str
+) -> None:
+    address = secured.ssl if protocol == "SSL" else secured.open.bootstrap_servers
+    settings = {name: value for name, value in scram.items() if protocol == "SSL" or not name.startswith("ssl.")}
+    key = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(secured.authority.issue("eve"))}
+    settings |= {"security.protocol": f"SASL_{protocol}"} | (key if protocol == "SSL" else {})
+    refusal = rf"it asks nobody for a user and a password \(security\.protocol={protocol}\)\. Say so in"
+    with pytest.raises(NotLetInError, match=refusal):
+        ExternalBroker(address, settings).topics()
+
+
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
 def test_clients_and_instances_that_speak_tls_where_nobody_does_are_told_that_it_is_the_protocol(
     secured: SecuredBroker, scram: Settings, certificates: Settings, name: str, protocol: str
