@@ -126,7 +126,7 @@ def _not_yet(name: str, hints: int, of: int) -> tuple[str, str]:
 def _page(name: str, why: str, ours: str, theirs: str) -> str:
     sides = "".join(
         f'<div style="flex:1 1 380px;min-width:0"><b>{title}</b>'
-        f'<pre style="overflow-x:auto;margin:4px 0">{escape(code)}</pre></div>'
+        f'<pre style="overflow-x:auto;white-space:pre;word-break:normal;margin:4px 0">{escape(code)}</pre></div>'
         for title, code in (("ours", ours), ("yours", theirs))
     )
     head = f"<div><b>{escape(name)}</b></div><div>{escape(why)}</div>"

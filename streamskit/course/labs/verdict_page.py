@@ -68,7 +68,9 @@ def _whole_error(verdict: Verdict) -> str:
     first = is_users.index(True) if any(is_users) else 0
     told.stack[:] = told.stack[first:][-MOST_CALLS:]
     summary = '<summary style="cursor:pointer">The whole error</summary>'
-    return f'<details>{summary}<pre style="overflow-x:auto">{escape("".join(told.format()))}</pre></details>'
+    lines = escape("".join(told.format()))
+    whole = "overflow-x:auto;white-space:pre;word-break:normal"  # JupyterLab would break lines in the middle of words
+    return f'<details>{summary}<pre style="{whole}">{lines}</pre></details>'
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

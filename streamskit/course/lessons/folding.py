@@ -14,6 +14,12 @@ from streamskit.common.errors import StreamsKitError
 FRAME = "border:1px solid #8b95a5;border-radius:6px;margin:4px 0;padding:6px 12px;overflow-x:auto"
 """A thin grey frame, which can be seen on a white page and on a black one; colours of text are those of the page."""
 
+TEXT = "overflow-x:auto;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
+"""Text breaks between words; JupyterLab breaks a `pre` wherever the window ends, in the middle of a word, too."""
+
+CODE = "overflow-x:auto;white-space:pre;word-break:normal"
+"""Code keeps its lines, and scrolls in its frame."""
+
 
 @dataclass(frozen=True)
 class Folded:
@@ -89,7 +95,7 @@ def markup(thing: Any, alt: str = "") -> str:
         StreamsKitError: it is a figure, and `alt` does not say what it shows.
 
     >>> markup([1, 2])
-    '<pre style="overflow-x:auto">[1, 2]</pre>'
+    '<pre style="overflow-x:auto;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere">[1, 2]</pre>'
     """
     if hasattr(thing, "savefig"):
         return _figure(thing, alt)
@@ -98,7 +104,7 @@ def markup(thing: Any, alt: str = "") -> str:
         return str(found["text/html"])
     if hasattr(thing, "_repr_html_"):
         return str(thing._repr_html_())
-    return '<pre style="overflow-x:auto">' + f"{escape(thing if isinstance(thing, str) else repr(thing))}</pre>"
+    return f'<pre style="{TEXT}">{escape(thing if isinstance(thing, str) else repr(thing))}</pre>'
 
 
 def _figure(figure: Any, alt: str) -> str:

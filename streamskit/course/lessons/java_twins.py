@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.lessons.folding import Folded
+from streamskit.course.lessons.folding import CODE, Folded
 from streamskit.topology.topology import Topology
 
 TWINS = Path(__file__).with_name("twins")
@@ -79,6 +79,6 @@ def _parting(here: list[str], java: list[str]) -> tuple[str, str]:
 
 
 def _folded(title: str, says: str, source: str) -> Folded:
-    code = f'<pre style="overflow-x:auto"><code>{escape(source)}</code></pre>'
+    code = f'<pre style="{CODE}"><code>{escape(source)}</code></pre>'
     html = f"{code}<p>{escape(says)} {escape(LEFT_OUT)}</p>"
     return Folded(title, html, f"{source}\n{says}")
