@@ -114,6 +114,25 @@ def test_a_test_without_a_driver_is_told_to_take_one() -> None:
     assert "the driver" in verdict("three_failures", lambda: None).says
 
 
+def test_a_test_that_is_a_generator_or_a_coroutine_is_told_that_nothing_would_run() -> None:
+    def generates(driver: TopologyTestDriver) -> Iterator[None]:
+        yield
+
+    async def waits(driver: TopologyTestDriver) -> None: ...
+
+    assert "no yield" in verdict("three_failures", generates).says
+    assert "async def" in verdict("three_failures", waits).says
+
+
+def test_an_answer_of_other_parts_is_told_which_it_has() -> None:
+    due = catalogue.exercise("fair_shares").examine.expected()  # type: ignore[attr-defined]
+    assert verdict("fair_shares", due).passed
+    as_text = verdict("fair_shares", {str(count): shares for count, shares in due.items()})
+    assert as_text.says.endswith("these parts: 1, 2, 4, 5, 8. It has '1', '2', '4', '5', '8'.")
+    assert verdict("fair_shares", [[6], [3, 3]]).says.endswith("It is [[6], [3, 3]].")
+    assert verdict("fair_shares", {**due, 1: 6}).says == "1 has to be a list, but is 6."
+
+
 @pytest.mark.spark
 def test_an_error_in_a_learners_test_itself_is_the_learners_to_see() -> None:
     def answer(driver: TopologyTestDriver) -> None:

@@ -48,6 +48,7 @@ from streamskit.dsl.ktable import KTable
 from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
 from streamskit.queries.metadata import HostInfo
+from streamskit.runtime.streams import KafkaStreams
 
 
 class Broker:
@@ -116,6 +117,23 @@ def test_nothing_is_left_of_a_site_and_what_the_scene_started_is_stopped(broker:
     assert (list(broker.names), site.folder.exists(), stopped) == (["orders"], False, ["instances"])
 
 
+def test_an_application_of_any_id_that_reads_the_sites_topics_is_stopped_and_no_other(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = list[str]()
+
+    def runs(name: str, topic: str) -> Any:
+        builder = StreamsBuilder()
+        builder.stream(topic).to("elsewhere")
+        return SimpleNamespace(application_id=name, topology=builder.build(), close=lambda: closed.append(name))
+
+    with Site("sort_out") as site:
+        some = [runs("my-orders", site.topic("orders")), runs(site.application_id, "bills"), runs("shop", "orders")]
+        monkeypatch.setattr(KafkaStreams, "running", {each.application_id: each for each in some})
+        own = site.application_id
+    assert sorted(closed) == sorted(["my-orders", own])
+
+
 def test_a_site_without_topics_is_closed_as_well(broker: Broker) -> None:
     with Site("sort_out") as site:
         pass
@@ -135,6 +153,20 @@ def test_an_error_is_told_as_the_mistake_that_it_tells_of_or_in_its_own_words(br
     assert MISSION.examine_answer(lambda site: fail("There is no such customer.")).says == "Nobody asked."
     assert "It ended with an error: It is raining." in MISSION.examine_answer(lambda site: fail("It is raining.")).says
     assert broker.names == {}
+
+
+def test_a_scene_that_cannot_be_set_is_no_fault_of_the_answer_which_is_not_called(broker: Broker) -> None:
+    called = list[Site]()
+
+    def never_done(site: Site) -> None:
+        site.create_topics(orders=2)
+        raise StreamsError("Sub-topology 0 is not done after 60.0 s.")
+
+    verdict = replace(MISSION, examine=replace(LIVES, scene=never_done)).examine_answer(called.append)
+    assert not verdict.written
+    assert verdict.says.startswith("Your answer was not examined, and may be right: the check could not get ready.")
+    assert "not done after 60.0 s" in verdict.says
+    assert (called, broker.names) == ([], {})
 
 
 @pytest.mark.usefixtures("python_s_own_interrupt")
@@ -290,8 +322,13 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     rows: dict[str, Any] = {"http://old": {"count": 90}, "http://new": {"count": 70}}
 
     class Client:
-        def __init__(self, url: str, retry: int) -> None:
+        def __init__(self, url: str, retry: int = 0) -> None:
+            if url not in rows:
+                raise ValueError(f"{url!r} is not the URL of an instance.")
             self.url = url
+
+        def close(self) -> None:
+            pass
 
         def __enter__(self) -> "Client":
             return self
@@ -370,6 +407,14 @@ def test_answers_are_judged_by_who_had_the_key_when_an_instance_died(standby: se
     verdict = judge_through_a_death(site, answers)
     assert verdict.passed == (told == "")
     assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
+def test_answers_to_questions_that_were_all_taken_before_the_first_was_answered_are_told_so() -> None:
+    owners = {symbol: DEAD if symbol == BEFORE[0] else ALIVE for symbol in AFTER}
+    site: Any = SimpleNamespace(urls=[DEAD.url, ALIVE.url], owners=owners)
+    asked = [*BEFORE, *AFTER]
+    answers = [(each, COUNTS.get(each, 0), "standby" if each == BEFORE[0] else "active") for each in asked]
+    assert "list(site.questions()) takes all of them" in judge_through_a_death(site, answers).says
 
 
 def test_triples_may_be_lists() -> None:

@@ -2,7 +2,8 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -35,7 +36,7 @@ class Verdict:
         misconception: the mistake that fits, with its name.
         outcome: what came out beside what should have, where a topology was run.
         answers: each wrong answer of a function that was examined: the question, the right answer, the given one.
-        written: False where the learner has not begun.
+        written: False where there was nothing to examine: the learner has not begun, or the check could not begin.
         cause: the error that the learner's code raised.
         about: what is filled into the words of the mistake: a case, or numbers.
     """
@@ -89,6 +90,8 @@ class Exercise:
             return self._told(self.examine(answer))
         except NotImplementedError:
             return unwritten(STUB)
+        except NotReadyError as error:
+            return unwritten(str(error))
         except (Exception, SystemExit) as error:
             return _ended(answer, error)
 
@@ -140,6 +143,22 @@ def mistaken(mistake: str, **about: Any) -> Verdict:
         about: what is filled into the words: `case` where each case has its own, and what is written as {name}.
     """
     return Verdict(False, "", Misconception(mistake), about=about)
+
+
+class NotReadyError(StreamsKitError):
+    """What an answer is examined with could not be made, so that nothing can be said about the answer."""
+
+
+@contextmanager
+def getting_ready() -> Iterator[None]:
+    """Tell an error in this block, in which a check makes what it needs, as none of the answer's."""
+    try:
+        yield
+    except (StreamsKitError, TimeoutError) as error:
+        raise NotReadyError(
+            f"Your answer was not examined, and may be right: the check could not get ready. {error} If this "
+            "machine is very busy, or the broker was stopped, wait a moment; then run this cell again."
+        ) from error
 
 
 def several(some: Any) -> list[Any]:
@@ -354,6 +373,8 @@ def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     for name in bad:
         if _is_number(expected[name]) and isinstance(answer[name], str):
             return NUMBER_WANTED.format(name, repr(answer[name]))
+        if isinstance(expected[name], list) and not isinstance(answer[name], list | tuple):
+            return f"{name!r} has to be a list, but is {answer[name]!r}."
     missing = [str(name) for name in expected if name not in answer]
     extra = [str(name) for name in answer if name not in expected]
     parts = (("wrong", [str(name) for name in bad]), ("missing", missing), ("not asked for", extra))

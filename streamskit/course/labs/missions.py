@@ -20,7 +20,7 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.common.names import own_name
 from streamskit.common.paths import application_folder
 from streamskit.course.labs import catalogue
-from streamskit.course.labs.exercise import Verdict, Wrong, endless, mistaken, wrong
+from streamskit.course.labs.exercise import Verdict, Wrong, endless, getting_ready, mistaken, wrong
 from streamskit.course.labs.time_limit import TookTooLong, finished_first, time_limit
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
@@ -109,8 +109,13 @@ class Site:
         self._closing.append(stop)
 
     def running(self) -> list[KafkaStreams]:
-        """Return the applications of this mission that run in this process."""
-        return [streams for name, streams in list(KafkaStreams.running.items()) if name.startswith(own_name(self.name))]
+        """Return the applications of this mission that run in this process, whatever their ids are."""
+        return [streams for streams in list(KafkaStreams.running.values()) if self._has(streams)]
+
+    def _has(self, streams: KafkaStreams) -> bool:
+        """Say whether an application has an id of this mission, or reads its topics."""
+        read = (topic for source in streams.topology.sources for topic in source.topic_names)
+        return any(own_name(name).startswith(own_name(self.name)) for name in (streams.application_id, *read))
 
     def settle(self) -> None:
         """Let what runs process all that is there, and close it: what it has done can then be read.
@@ -180,7 +185,8 @@ class Lives:
         if not callable(answer):
             return wrong(f"It has to be a function, but is {answer!r}.")
         with Site(self.name, answer=answer) as site:
-            self.scene(site)
+            with getting_ready():
+                self.scene(site)
             try:
                 with time_limit(LONGEST):
                     return self._acted(site, answer)

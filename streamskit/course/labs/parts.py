@@ -1,6 +1,6 @@
 """An answer of several parts, such as three numbers: each is judged by itself, with the mistakes typical for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -57,7 +57,7 @@ class SaysEach:
             return unwritten("There is no answer yet: put one in place of the `...`.")
         expected = self._due
         if not isinstance(answer, dict) or set(answer) != set(expected):
-            return wrong(f"The answer has to be a dict with these parts: {', '.join(map(repr, expected))}.")
+            return wrong(f"The answer has to be a dict with these parts: {_told(expected)}. It {_has(answer)}.")
         if any(value is ... for value in answer.values()):
             return unwritten("One part has no answer yet: replace the `...` by one.")
         if is_answer(answer, expected):
@@ -78,6 +78,17 @@ class SaysEach:
     def _with(self, part: Any, value: Any) -> dict[Any, Any]:
         expected = self._due
         return {**expected, part: _values(value, expected)[0]}
+
+
+def _told(parts: Iterable[Any]) -> str:
+    return ", ".join(map(repr, parts))
+
+
+def _has(answer: Any) -> str:
+    """Say what an answer is that has other parts: "1" is another part than 1."""
+    if not isinstance(answer, dict):
+        return f"is {answer!r}"
+    return f"has {_told(answer)}" if answer else "is empty"
 
 
 def _values(some: Any, expected: Mapping[Any, Any]) -> tuple[Any, ...]:

@@ -73,6 +73,10 @@ class TellsApart:
             return wrong(f"It has to be a function, but is {answer!r}.")
         if not _takes_one_argument(answer):
             return wrong(f"The test has to take one argument, {self.takes}: the check runs it with several programs.")
+        if inspect.iscoroutinefunction(answer) or inspect.isgeneratorfunction(answer):
+            return wrong(
+                "The test has to be an ordinary function: write def in place of async def, and no yield in it."
+            )
         failed = failure(answer, self.right)
         if isinstance(failed, Exception) and not isinstance(failed, AssertionError | StreamsKitError):
             raise failed
@@ -86,8 +90,7 @@ class TellsApart:
             )
         if len(slipped) == len(self.broken):
             return mistaken("a test that cannot fail")
-        others = f" It also passes with {len(slipped) - 1} others." if len(slipped) > 1 else ""
-        return mistaken(f"slipped through: {slipped[0]}", others=others)
+        return mistaken(f"slipped through: {slipped[0]}", others=_also(len(slipped) - 1))
 
 
 def failure(test: Test, program: UnderTest) -> BaseException | None:
@@ -110,10 +113,17 @@ def _takes_one_argument(test: Test) -> bool:
     return True
 
 
+def _also(others: int) -> str:
+    """Say with how many broken programs a test passes beside the one that is named."""
+    if not others:
+        return ""
+    return f" It also passes with {'another one' if others == 1 else f'{others} others'}."
+
+
 def _where(failed: BaseException) -> str:
     """Say which line failed, or what the driver or the test said."""
     if isinstance(failed, StreamsKitError):
-        return str(failed)
+        return str(failed).removesuffix(".")
     if not isinstance(failed, AssertionError):
         return f"{type(failed).__name__}: {failed}"
     line = traceback.extract_tb(failed.__traceback__)[-1].line

@@ -1,6 +1,6 @@
 """`QueryClient`: the stores of an application, asked over REST from anywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from streamskit.common.durations import Duration, to_milliseconds
@@ -50,7 +50,7 @@ class QueryClient:
         timeout: Duration = "5 seconds",
         retry: Duration = "10 seconds",
     ) -> None:
-        urls = [url] if isinstance(url, str) else list(url)
+        urls = [url] if isinstance(url, str) or not isinstance(url, Iterable) else list(url)
         seconds = to_milliseconds(timeout, "timeout") / 1000
         self._calls = Calls(urls, token, seconds, to_milliseconds(retry, "retry") / 1000)
 

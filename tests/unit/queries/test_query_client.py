@@ -148,6 +148,12 @@ def test_an_address_where_nobody_answers_is_named_with_what_to_do() -> None:
         QueryClient([])
 
 
+@pytest.mark.parametrize("url", [None, 8080, object()])
+def test_what_is_no_url_at_all_is_told_so_and_not_that_it_is_not_iterable(url: Any) -> None:
+    with pytest.raises(ValueError, match="is not the URL of an instance: write"):
+        QueryClient(url)
+
+
 def test_the_next_url_is_asked_when_an_instance_has_gone() -> None:
     with cluster(ALL_ACTIVE, {0: "standby", 1: "standby", 2: "standby", 3: "standby"}) as made:
         made.group.put("counts", b"a", long(1))

@@ -85,7 +85,11 @@ def _by_role(site: Site, returned: list[Triple], roles: dict[str, str]) -> Verdi
     if set(roles.values()) == {"active"}:
         return mistaken("a copy taken for the owner", count=len(copies))
     if roles != due or any(role != "active" for _, _, role in returned[: len(BEFORE)]):
-        return wrong("Some answers name a role that the instance that answered does not have.")
+        return wrong(
+            "Some answers name a role that an instance had at another time, or none at all: it is active or standby. "
+            "Answer each question, and ask who answered it, before you take the next one: list(site.questions()) takes "
+            "all of them, and then the instance is dead before you have answered the first."
+        )
     return right(
         f"{len(returned)} questions were answered, {len(AFTER)} of them after an instance had died; {len(copies)} "
         "answers came from a standby copy, and said so."
