@@ -75,11 +75,11 @@ class FeedPanel(LiveView):
         self.stop_button = self._button("Stop", "stop", feed.stop)
         self.pace = field(
             widgets.SelectionSlider,
-            "A second",
+            "Per second",
             70,
             320,
             self._set_pace,
-            options=[(f"{step:,}", float(step)) for step in sorted({*map(float, STEPS), feed.per_second})],
+            options=[(f"{step:,.10g}", step) for step in sorted({*map(float, STEPS), feed.per_second})],
             value=feed.per_second,
         )
         self.mischief = [

@@ -101,6 +101,8 @@ def lasting(seconds: str | float | timedelta | None) -> float | None:
     if seconds is None:
         return None
     limit = to_milliseconds(seconds, "seconds") / 1000 if isinstance(seconds, str | timedelta | bool) else seconds
+    if isinstance(limit, Broker):
+        raise ValueError("The broker is the second argument, after the seconds: write kill_broker(20, broker).")
     if not 0 <= limit < threading.TIMEOUT_MAX:  # which NaN is not, either
         raise ValueError(f"seconds={seconds!r} is no time that a fault can last: give 0 or more, as in 20.")
     return limit

@@ -66,6 +66,13 @@ def test_the_slider_changes_the_pace_and_has_the_one_that_the_feed_begins_with(f
     assert feed.per_second == 50
 
 
+@pytest.mark.parametrize(("per_second", "shown"), [(300, "300"), (7, "7"), (1_000, "1,000"), (0.5, "0.5")])
+def test_the_pace_is_shown_as_a_person_writes_it(per_second: float, shown: str) -> None:
+    pace = FeedPanel(Feed(Topic(), "plays", plays(), per_second=per_second)).pace
+    assert (pace.label, pace.value) == (shown, per_second)
+    assert not [text for text, _ in pace.options if text.endswith(".0")]
+
+
 def test_trouble_of_the_feed_is_said(panel: FeedPanel, feed: Feed) -> None:
     feed.trouble = "The topic is gone."
     panel.refresh()

@@ -62,6 +62,15 @@ def test_a_broker_is_left_alone_if_nobody_can_say_for_how_long_it_would_be_broke
     assert not broker.pause.called
 
 
+@pytest.mark.parametrize("fault", [faults.kill_broker, faults.pause_broker])
+def test_a_broker_that_is_given_in_place_of_the_seconds_is_left_alone_and_its_place_is_told(fault: Any) -> None:
+    broker = Mock(spec=Broker, is_running=True)
+    with pytest.raises(ValueError, match=r"second argument, after the seconds: write .*\(20, broker\)"):
+        fault(broker, 5)
+    assert not broker.kill.called
+    assert not broker.pause.called
+
+
 @pytest.mark.parametrize("seconds", ["20 seconds", 20, 20.0, timedelta(seconds=20)])
 def test_a_broker_is_broken_for_a_number_of_seconds_or_a_duration(seconds: Any) -> None:
     broker = Mock(spec=Broker, is_running=True, bootstrap_servers="127.0.0.1:9")
