@@ -68,7 +68,8 @@ class StreamsBuilder:
 
         Raises:
             TopologyError: no topic is named, or none can have the name given; one is named twice, or already read in
-                another way; a pattern has flags or is not alone; or `auto_offset_reset` is not known.
+                another way; a pattern has flags or is not alone; another step has the name given; or
+                `auto_offset_reset` is not known.
 
         >>> sales = builder.stream(["shop-sales", "web-sales"])
         >>> orders = builder.stream(re.compile("orders-.*"))
@@ -98,8 +99,17 @@ class StreamsBuilder:
             if replace(source, name=other.name, call_site=other.call_site) != other:
                 raise read_twice(pattern or next(each for each in named if other.reads_topic(each)), other)
             return KStream(self._graph, other)
-        self._graph.nodes[name] = source
-        return KStream(self._graph, source)
+        added = self._graph.add(
+            nodes.Source,
+            name,
+            (),
+            *serdes,
+            topics=named,
+            timestamps=extractor,
+            pattern=pattern,
+            auto_offset_reset=reset,
+        )
+        return KStream(self._graph, added)
 
     def table(
         self,

@@ -141,6 +141,14 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: stream(b).filter(lambda v: v.price > 0, name="f").filter(lambda v: v.price > 1, name="f"),
         r"Two steps are named 'f': the first is at test_dsl_mistakes\.py line \d+",
     ),
+    "a name given to two sources": (
+        lambda b: [b.stream("in", name="source"), b.stream("other", name="source")],
+        r"Two steps are named 'source': the first is at test_dsl_mistakes\.py line \d+, the second at",
+    ),
+    "a name that the source of a table has": (
+        lambda b: [b.table("in", name="rows"), b.stream("other", name="rows-source")],
+        "Two steps are named 'rows-source'",
+    ),
     "a time that is no number": (
         lambda b: b.stream("in", value=TRADE, timestamps=lambda v: v.symbol),
         r"timestamps= .*milliseconds since 1970.*returns a string.*F\.unix_millis",
