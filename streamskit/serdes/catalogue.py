@@ -4,6 +4,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
+from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.serdes import ddl
 from streamskit.serdes.json_text import JsonSerde, require_what_json_holds
 from streamskit.serdes.lists import ListSerde
@@ -138,13 +139,27 @@ class Serdes:
         return JsonSerde(schema)
 
     @staticmethod
-    def time_windowed(inner: Serde, window_size: int) -> Serde:
-        """A windowed key: the inner key's bytes and the window's start; `window_size` in milliseconds."""
-        return TimeWindowedSerde(inner, window_size)
+    def time_windowed(inner: Serde, window_size: Duration) -> Serde:
+        """A windowed key: the inner key's bytes and the window's start; `window_size` in milliseconds, or "5 seconds".
+
+        Raises:
+            TopologyError: the first is no serde.
+            ValueError: the second is no duration, or negative.
+
+        >>> str(Serdes.time_windowed(Serdes.string(), "5 seconds"))
+        'Serdes.time_windowed(Serdes.string(), 5000)'
+        """
+        require_serde(inner, "Serdes.time_windowed(): the serde of the keys")
+        return TimeWindowedSerde(inner, to_milliseconds(window_size, "window_size"))
 
     @staticmethod
     def session_windowed(inner: Serde) -> Serde:
-        """A key and its session: the inner key's bytes, the session's end and its start."""
+        """A key and its session: the inner key's bytes, the session's end and its start.
+
+        Raises:
+            TopologyError: what is given is no serde.
+        """
+        require_serde(inner, "Serdes.session_windowed(): the serde of the keys")
         return SessionWindowedSerde(inner)
 
     @staticmethod

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.api.windows import Windowed
+from streamskit.api.windows import FOREVER, Windowed
 from streamskit.serdes.numbers import LONG
 from streamskit.serdes.serde import Serde, SerdeError
 
@@ -52,10 +52,14 @@ class _WindowedSerde(Serde):
     def serialize(self, value: Windowed | None) -> bytes | None:
         if value is None:
             return None
-        key = self.inner.serialize(value.key)
+        try:
+            inner, times = value.key, self.pack(value)
+        except (AttributeError, struct.error):
+            raise self.cannot_write(value, "a key with a window is a Windowed(key, start, end)") from None
+        key = self.inner.serialize(inner)
         if key is None:
             raise SerdeError(self._keyless)
-        return key + self.pack(value)
+        return key + times
 
     def deserialize(self, data: bytes | None) -> Windowed | None:
         if data is None:
@@ -121,14 +125,19 @@ class TimeWindowedSerde(_WindowedSerde):
 
     def unpack(self, times: bytes) -> tuple[int, int]:
         start = int.from_bytes(times, "big", signed=True)
-        return start, start + self.window_size
+        return start, min(start, self._latest_start) + self.window_size
 
     def pack_column(self, window: Column) -> Column:
         return LONG.to_bytes(window["start"])
 
     def unpack_column(self, times: Column) -> tuple[Column, Column]:
         start = LONG.from_bytes(times)
-        return start, start + self.window_size
+        return start, F.least(start, F.lit(self._latest_start)) + self.window_size
+
+    @property
+    def _latest_start(self) -> int:
+        # No window ends after the last of all times: with the longest size, as of unlimited windows, all end there.
+        return FOREVER - self.window_size
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit import Materialized, Serde, Serdes, StreamsError, TopologyTestDriver, Windowed
+from streamskit import Materialized, Serde, Serdes, StreamsError, TopologyError, TopologyTestDriver, Windowed
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import SchemaRegistry, SerdeError
 from tests.unit.serdes.serdes_schemas import SHOP, TRADE, trade_class
@@ -126,6 +126,8 @@ UNWRITABLE: list[tuple[Serde, Any, str, str]] = [
         "key string, start long, end long",
         "without a key",
     ),
+    (Serdes.time_windowed(Serdes.string(), 1), "KO", "", "a key with a window is a Windowed(key, start, end)"),
+    (Serdes.session_windowed(Serdes.string()), Windowed("KO", 0, 2**64), "", "is a Windowed(key, start, end)"),
     (AVRO, {"symbol": None, "price": 1.0, "note": None}, "symbol string, price double, note string", "symbol"),
     (AVRO, 5, "", "it is of type int, neither a dict nor an object"),
     (PROTOBUF, {"nothing": "KO"}, "nothing string", "no field 'nothing'"),
@@ -267,6 +269,28 @@ def test_a_value_that_cannot_be_written_is_an_error(
 
 def test_half_a_surrogate_pair_is_written_as_a_question_mark_as_in_java() -> None:
     assert Serdes.string().serialize("a\ud800b") == b"a?b"
+
+
+def test_no_window_ends_after_the_last_of_all_times_as_in_kafka_streams(spark: SparkSession) -> None:
+    serde = Serdes.time_windowed(Serdes.string(), 2**63 - 1)
+    data = serde.serialize(Windowed("KO", 5, 9))
+    last = Windowed("KO", 5, 2**63 - 1)
+    assert serde.deserialize(data) == last
+    [row] = frame(spark, data).select(serde.from_bytes(F.col("data")).alias("window")).collect()
+    assert tuple(row.window) == last
+
+
+def test_the_size_of_the_windows_in_a_key_is_a_duration() -> None:
+    assert Serdes.time_windowed(Serdes.string(), "5 seconds") == Serdes.time_windowed(Serdes.string(), 5000)
+    with pytest.raises(ValueError, match="window_size 'five' is not a duration"):
+        Serdes.time_windowed(Serdes.string(), "five")
+    function: Any = Serdes.string
+    with pytest.raises(TopologyError, match=r"time_windowed\(\): the serde of the keys is the function Serdes.string"):
+        Serdes.time_windowed(function, 5000)
+    with pytest.raises(
+        TopologyError, match=r"session_windowed\(\): the serde of the keys is the function Serdes.string"
+    ):
+        Serdes.session_windowed(function)
 
 
 def test_a_corrupt_record_among_good_ones_is_told_alone(spark: SparkSession) -> None:
