@@ -280,6 +280,17 @@ class Suppressed:
     name: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.buffer, BufferConfig):
+            raise ValueError(
+                "How much is held back is said by a BufferConfig, such as BufferConfig.unbounded() or "
+                f"BufferConfig.max_records(1000), and not by {self.buffer!r}."
+            )
+        if self.time_limit is None and self.buffer.emit_early:
+            raise ValueError(
+                "until_window_closes promises one final result for each window, and a buffer with a limit emits early "
+                "when it is full: add .shut_down_when_full() to it, or use BufferConfig.unbounded(). Updates that may "
+                "come early are for Suppressed.until_time_limit."
+            )
         if self.name is not None:
             check_name(self.name)
 
@@ -291,20 +302,13 @@ class Suppressed:
             buffer: how much may be held back; by default without a limit.
 
         Raises:
-            ValueError: the buffer emits early, so a result might not be the final one.
+            ValueError: the buffer emits early, so a result might not be the final one; or it is no `BufferConfig`.
 
         >>> counts.suppress(Suppressed.until_window_closes())
 
         Mirrors `Suppressed#untilWindowCloses`.
         """
-        buffer = buffer or BufferConfig.unbounded()
-        if buffer.emit_early:
-            raise ValueError(
-                "until_window_closes promises one final result for each window, and a buffer with a limit emits early "
-                "when it is full: add .shut_down_when_full() to it, or use BufferConfig.unbounded(). Updates that may "
-                "come early are for Suppressed.until_time_limit."
-            )
-        return cls(None, buffer)
+        return cls(None, buffer or BufferConfig.unbounded())
 
     @classmethod
     def until_time_limit(cls, time_limit: Duration, buffer: BufferConfig | None = None) -> "Suppressed":
@@ -315,7 +319,7 @@ class Suppressed:
             buffer: how much may be held back; by default without a limit.
 
         Raises:
-            ValueError: the limit is not a duration.
+            ValueError: the limit is not a duration, or the buffer no `BufferConfig`.
 
         >>> counts.suppress(Suppressed.until_time_limit("5 seconds", BufferConfig.max_records(1000)))
 

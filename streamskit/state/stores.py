@@ -155,8 +155,12 @@ class Stores:
         """A table of at most `max_entries` keys, which forgets the one that was read or written longest ago.
 
         Raises:
-            TopologyError: it could hold no key at all.
+            TopologyError: it could hold no key at all, or the number is no whole one.
         """
+        if not isinstance(max_entries, int) or isinstance(max_entries, bool):
+            raise TopologyError(
+                f"lru_map('{name}'): max_entries is {max_entries!r}; give how many keys it holds as a whole number."
+            )
         if max_entries < 1:
             raise TopologyError(f"lru_map('{name}'): max_entries is {max_entries}; a store holds at least one key.")
         return Store(name, "key-value", key, value, persistent=False, max_entries=max_entries)

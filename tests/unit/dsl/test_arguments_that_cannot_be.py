@@ -79,3 +79,10 @@ def test_a_buffer_has_a_whole_number_of_records_and_bytes(limit: Any) -> None:
     for by_bytes in (BufferConfig.max_bytes, unlimited.with_max_bytes):
         with pytest.raises(ValueError, match="max_bytes has to be a whole number, 0 or more"):
             by_bytes(limit)
+
+
+@pytest.mark.parametrize("given", ["5 seconds", 100, BufferConfig.unbounded])
+def test_what_may_be_held_back_is_said_by_a_buffer_config(given: Any) -> None:
+    for make in (Suppressed.until_window_closes, lambda buffer: Suppressed.until_time_limit("5 seconds", buffer)):
+        with pytest.raises(ValueError, match=r"a BufferConfig, such as BufferConfig\.unbounded\(\).*, and not by "):
+            make(given)

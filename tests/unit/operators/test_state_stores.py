@@ -227,6 +227,12 @@ def test_a_store_of_no_keys_is_refused() -> None:
         Stores.lru_map("few", 0, STRING, STRING)
 
 
+@pytest.mark.parametrize("given", ["3", 2.5, True, STRING])
+def test_a_store_holds_a_whole_number_of_keys(given: Any) -> None:
+    with pytest.raises(TopologyError, match="give how many keys it holds as a whole number"):
+        Stores.lru_map("few", given, STRING, STRING)
+
+
 @unhurried
 @given(st.lists(st.tuples(st.sampled_from(["put", "get", "delete"]), st.sampled_from("abcde")), max_size=40))
 def test_a_store_of_three_keys_holds_the_three_used_last(steps: Any) -> None:
