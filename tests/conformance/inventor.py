@@ -99,10 +99,13 @@ class Inventor:
         return self._random.randint(0, 3)
 
     def _window(self, *kinds: str) -> Step:
-        size = self._random.choice([1, 5, 10, 20, 50]) * self._unit
-        grace = self._random.choice([0, 0, 5, 20, 100]) * self._unit
-        advance = self._random.choice([size, size, max(1, size // 2), max(1, size // 5)])
         kind = self._random.choice(kinds)
+        if kind == "unlimited":
+            return {"kind": kind, "start": self._random.choice([0, 0, 1, 10, 40]) * self._unit}
+        least = 3 if kind == "time" else 0  # which only windows of other kinds may have
+        size = self._random.choice([1, least, 5, 7, 10, 20, 50]) * self._unit
+        grace = self._random.choice([0, 0, 1, 5, 20, 100]) * self._unit
+        advance = self._random.choice([size, size, max(1, size // 2), max(1, size // 5), max(1, size - self._unit)])
         return {"kind": kind, "size": size, "grace": grace} | ({"advance": advance} if kind == "time" else {})
 
     def _step(self) -> None:
@@ -147,25 +150,26 @@ class Inventor:
 
     def _fill_aggregate(self, step: Step) -> None:
         step["group"] = self._random.choice([None, None, 0, 2])
-        step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.5 else None
-        kind = (step["windows"] or {}).get("kind")
-        only = {"session": [], "sliding": ["none"], None: ["none", "column sum"], "time": ["none", "column sum"]}[kind]
+        step["windows"] = self._window(*WINDOWS) if self._random.random() < 0.5 else None
+        kind = (step["windows"] or {"kind": "none"})["kind"]
+        only = {"session": [], "sliding": ["none"], "unlimited": ["none"]}.get(kind, ["none", "column sum"])
         step["fold"] = self._random.choice(["count", "reduce", "sum", *only, *["failing"] * 3 * self._continues])
         is_python = step["fold"] != "column sum"
-        step["emit"] = is_python and step["windows"] is not None and self._random.random() < 0.25
-        if step["windows"] is not None and self._random.random() < 0.2:
+        step["emit"] = is_python and kind not in ("none", "unlimited") and self._random.random() < 0.25
+        if kind not in ("none", "unlimited") and self._random.random() < 0.2:
             windows = step["windows"]
             least = windows["size"] * (2 if windows["kind"] == "sliding" else 1) + windows["grace"]
             step["retention"] = least + self._random.choice([0, 10, 100]) * self._unit
 
     def _fill_cogroup(self, step: Step) -> None:
-        step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.4 else None
+        step["windows"] = self._window(*WINDOWS) if self._random.random() < 0.4 else None
 
     def _fill_stream_stream(self, step: Step) -> None:
         step["kind"] = self._random.choice(["inner", "left", "outer"])
         step["windows"] = self._window("join")
         if self._random.random() < 0.3:
-            step["windows"][self._random.choice(["before", "after"])] = self._random.choice([0, 5]) * self._unit
+            least = -min(5 * self._unit, step["windows"]["size"])
+            step["windows"][self._random.choice(["before", "after"])] = self._random.choice([0, 5 * self._unit, least])
         self._fill_joiner(step)
 
     def _fill_joiner(self, step: Step) -> None:
@@ -329,6 +333,9 @@ QUERIES = {
 }
 """What stores can be asked, by their kind, and the arguments of each question."""
 
+
+WINDOWS = ("time", "time", "sliding", "sliding", "session", "session", "unlimited")
+"""The kinds of windows that an aggregation may have; what is named twice comes twice as often."""
 
 STEPS_OF = {
     "stream": [

@@ -28,6 +28,7 @@ from streamskit import (
     TimeWindows,
     Topology,
     TopologyTestDriver,
+    UnlimitedWindows,
 )
 from tests.conformance.queries import ask
 from tests.conformance.random_processors import (
@@ -109,6 +110,8 @@ def sometimes_none(key: str, value: int | None, total: int | None) -> int | None
 
 def windows_of(step: Step) -> Any:
     windows = step["windows"]
+    if windows["kind"] == "unlimited":
+        return UnlimitedWindows.of().start_on(windows["start"])
     size, grace = windows["size"], windows["grace"]
     match windows["kind"]:
         case "session":

@@ -552,13 +552,15 @@ public class RandomPrograms {
                     default: return new WindowedTable(cut.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), (k, a, b) -> a + b, stored()), true, 0);
                 }
             }
-            TimeWindowedKStream<String, Long> cut = windows.get("kind").asText().equals("sliding")
+            TimeWindowedKStream<String, Long> cut = windows.get("kind").asText().equals("unlimited")
+                ? grouped.windowedBy(unlimited(windows))
+                : windows.get("kind").asText().equals("sliding")
                 ? grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(millis(windows, "size"), millis(windows, "grace")))
                 : grouped.windowedBy(timeWindows(windows));
             if (step.get("emit").asBoolean()) {
                 cut = cut.emitStrategy(EmitStrategy.onWindowClose());
             }
-            long size = windows.get("size").asLong();
+            long size = windows.path("size").asLong(Long.MAX_VALUE); // of unlimited windows
             switch (fold) {
                 case "count": return new WindowedTable(store() == null && !step.hasNonNull("retention") ? cut.count() : cut.count(stored()), false, size);
                 case "reduce": return new WindowedTable(cut.reduce(RandomPrograms::reduced, stored()), false, size);
@@ -576,6 +578,7 @@ public class RandomPrograms {
             JsonNode windows = step.get("windows");
             switch (windows.get("kind").asText()) {
                 case "session": return new WindowedTable(both.windowedBy(sessions(windows)).aggregate(() -> 0L, (k, a, b) -> a + b, stored()), true, 0);
+                case "unlimited": return new WindowedTable(both.windowedBy(unlimited(windows)).aggregate(() -> 0L, stored()), false, Long.MAX_VALUE);
                 case "sliding": return new WindowedTable(both.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(millis(windows, "size"), millis(windows, "grace"))).aggregate(() -> 0L, stored()), false, windows.get("size").asLong());
                 default: return new WindowedTable(both.windowedBy(timeWindows(windows)).aggregate(() -> 0L, stored()), false, windows.get("size").asLong());
             }
@@ -675,6 +678,10 @@ public class RandomPrograms {
 
     static TimeWindows timeWindows(JsonNode windows) {
         return TimeWindows.ofSizeAndGrace(millis(windows, "size"), millis(windows, "grace")).advanceBy(millis(windows, "advance"));
+    }
+
+    static UnlimitedWindows unlimited(JsonNode windows) {
+        return UnlimitedWindows.of().startOn(Instant.ofEpochMilli(windows.get("start").asLong()));
     }
 
     static SessionWindows sessions(JsonNode windows) {
