@@ -511,12 +511,12 @@ class Application:
             self.brokers.delete_topics(*made, missing_ok=True)
         forget(self.config.connection, self.config.application_id)
 
-    def _rebuild(self, extents: Mapping[str, TopicExtent]) -> str:
+    def _rebuild(self, extents: Mapping[str, TopicExtent], why: str) -> str:
         assert self._spark is not None, "Spark runs before a start looks at what there is"
         self.home.claim()
         fence = partial(fence_off, self.config)
         place = self.config.application_id, self.config.folder, self.plans
-        return Rebuilding(*place, self.config.connection, fence).run(extents)
+        return Rebuilding(*place, self.config.connection, fence).run(extents, why)
 
     @property
     def _readers(self) -> list[tuple[Replica[Any] | QueryServer, Iterable[str]]]:

@@ -21,8 +21,9 @@ from streamskit.runtime.topics import ApplicationTopics
 
 logger = logging.getLogger("streamskit")
 
-Rebuild = Callable[[Mapping[str, TopicExtent]], str]
-"""Rebuilds an application's folder from the topics that exist; returns why it cannot, or ""."""
+Rebuild = Callable[[Mapping[str, TopicExtent], str], str]
+"""Rebuilds an application's folder from the topics that exist, and warns of what it was told; returns why it cannot, or
+""."""
 
 WAYS_OUT = (
     "Start it with the folder it had (state_dir=...); or begin anew: with auto_offset_reset='earliest' it makes its "
@@ -206,8 +207,7 @@ class StartupChecks:
             f"checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
         )
         if not is_partly_gone and not in_first_batch and any(plan.checkpoint_topic in left for plan in self._plans):
-            logger.warning("%s Its folder is rebuilt from the topics with copies of its checkpoints.", message)
-            if not (trouble := rebuild(now)):
+            if not (trouble := rebuild(now, message)):
                 self.compare(self._partitions)
                 return
             message += f" {trouble}"

@@ -106,11 +106,12 @@ class Rebuilding:
         self._application_id, self._folder, self._plans = application_id, folder, plans
         self._reader, self._fence = java_text(bootstrap_servers, "consumer"), fence
 
-    def run(self, extents: Mapping[str, TopicExtent]) -> str:
+    def run(self, extents: Mapping[str, TopicExtent], why: str) -> str:
         """Rebuild the folder if that is possible; return why not, or "" when it is done.
 
         Args:
             extents: what the existing topics hold.
+            why: a sentence that says what is lost, for a warning; there is none if no query had done a micro-batch.
 
         Raises:
             StreamsError: a copy cannot be read, or the folder cannot be written. Nothing but drafts has changed then.
@@ -124,6 +125,8 @@ class Rebuilding:
                 return trouble
             if not any(copy.position for copy in copies):
                 return "No copy of its checkpoints was kept yet."
+            if any(copy.has_begun for copy in copies):  # otherwise its last start ended before there was anything
+                logger.warning("%s Its folder is rebuilt from the topics with copies of its checkpoints.", why)
             self._make(copies)
         except Py4JJavaError as failure:
             raise StreamsError(

@@ -1,6 +1,6 @@
 """A folder is rebuilt whole or not at all, and only of copies without gaps."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from streamskit import StreamsBuilder
 from streamskit.jvm import java_class
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.planner import plan
-from streamskit.runtime.recovery.rebuilding import STAGING, WHOLE, Copy, finish
+from streamskit.runtime.recovery.fingerprint import Fingerprint, QueryPrint
+from streamskit.runtime.recovery.rebuilding import STAGING, WHOLE, Copy, Rebuilding, finish
 
 
 def the_copy(**position: Any) -> Copy:
@@ -34,6 +35,20 @@ def test_a_copy_whose_topic_is_gone_or_another_one_or_cut_is_told_of() -> None:
     )
     assert "Topic 'app-0-checkpoint' was deleted and made anew" in the_copy(about={"topic": "another"}).trouble
     assert "10 records were deleted from topic 'app-0-checkpoint'" in the_copy(**{"from": 0}).trouble
+
+
+@pytest.mark.parametrize(("batch", "told"), [(-1, []), (3, ["It is gone. Its folder is rebuilt from the topics with"])])
+def test_nothing_is_told_lost_of_an_application_that_ended_before_its_first_micro_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: int, told: list[str]
+) -> None:
+    query = asdict(QueryPrint(["in"], 1))
+    copy = the_copy(batch=batch, about={"topic": "id", "query": query, "topics": {"in": "its id"}})
+    monkeypatch.setattr(Rebuilding, "_copy", lambda self, plan, extent: copy)
+    monkeypatch.setattr(Rebuilding, "_make_checkpoint", lambda self, copy, folder: None)
+    rebuilding = Rebuilding("app", tmp_path, [copy.plan], "nowhere:1", lambda plan: None)
+    assert rebuilding.run({"app-0-checkpoint": TopicExtent("id", {0: 10}, {0: 50})}, "It is gone.") == ""
+    assert [record.getMessage()[: len(each)] for record, each in zip(caplog.records, told, strict=True)] == told
+    assert Fingerprint.load(tmp_path).topics == {"in": "its id"}
 
 
 def staged(folder: Path, *files: str) -> None:

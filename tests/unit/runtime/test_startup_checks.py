@@ -173,7 +173,7 @@ def test_a_first_batch_begins_again_if_what_is_gone_was_gone_before_it(
     def start() -> None:
         now = checks(tmp_path)
         now.compare(defaultdict(lambda: 1))
-        now.prepare(lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents: "")
+        now.prepare(lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents, why: "")
         now.note()
 
     start()
@@ -201,7 +201,7 @@ def test_only_a_program_that_reads_its_topics_from_the_beginning_begins_anew_by_
     forgotten = list[bool]()
     now = checks(tmp_path, auto_offset_reset=reset)
     now.compare(defaultdict(lambda: 1))
-    prepare = partial(now.prepare, lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents: "")
+    prepare = partial(now.prepare, lambda: {"in": 1}, lambda: forgotten.append(True), lambda extents, why: "")
     if reset == "earliest":
         prepare()
     else:
@@ -219,5 +219,5 @@ def test_a_first_batch_of_a_program_that_begins_behind_what_is_there_begins_wher
     Checkpoint(tmp_path / "0").begin_run(in_real_time=True)
     now = checks(tmp_path, auto_offset_reset="latest")
     now.compare(defaultdict(lambda: 1))
-    now.prepare(lambda: {"in": 1}, lambda: None, lambda extents: "")
+    now.prepare(lambda: {"in": 1}, lambda: None, lambda extents, why: "")
     assert "all its topics are read from where auto_offset_reset says" in caplog.text
