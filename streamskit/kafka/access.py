@@ -224,6 +224,7 @@ def _refusal(settings: ClientSettings, role: Role, said: Iterable[KafkaError]) -
                     _out_of_date(own)
                     or "ssl.truststore.* says whom the client believes, ssl.keystore.* who it is; and the broker's "
                     "certificate has to name the host that is connected to."
+                    + shown_certificate(settings)
                 )
             )
     return None
@@ -238,6 +239,23 @@ def _out_of_date(own: Mapping[str, str]) -> str:
         f"The client's own certificate (ssl.keystore.*) is valid from {shown.not_valid_before_utc:%Y-%m-%d %H:%M} to "
         f"{shown.not_valid_after_utc:%Y-%m-%d %H:%M} UTC only: get a new one, or set this machine's clock."
     )
+
+
+def shown_certificate(servers: BootstrapServers) -> str:
+    """Return a sentence about the certificate that a broker shows, after a space; "" if it shows none."""
+    for server in ClientSettings.of(servers).bootstrap_servers.split(","):
+        if (shown := _certificate_of(server)) is not None:
+            from cryptography import x509
+
+            found = (each.value for each in shown.extensions if isinstance(each.value, x509.SubjectAlternativeName))
+            names = [str(name.value) for extension in found for name in extension]
+            begin, end = shown.not_valid_before_utc, shown.not_valid_after_utc
+            return (
+                f" {server} shows a certificate for {', '.join(names) or shown.subject.rfc4514_string()}, signed by "
+                f"{shown.issuer.rfc4514_string()}, which is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} "
+                f"UTC{'' if begin <= datetime.now(UTC) <= end else ', and so not today'}."
+            )
+    return ""
 
 
 def _other_protocol(settings: ClientSettings, role: Role, log: Sequence[str]) -> NotLetInError | None:
@@ -268,17 +286,25 @@ def _any_speaks_tls(settings: ClientSettings) -> bool:
 
 def _speaks_tls(server: str) -> bool:
     """Whether a port answers to the first words of TLS."""
+    return _certificate_of(server) is not None
+
+
+def _certificate_of(server: str) -> "Certificate | None":
+    """Return the certificate that a port shows, whether or not one is to trust it; None if it speaks no TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is said to it but hello
     try:
         host, port = host_and_port(server)
         with (
             socket.create_connection((host, port), timeout=1) as plain,
-            context.wrap_socket(plain, server_hostname=host),
+            context.wrap_socket(plain, server_hostname=host) as secured,
         ):
-            return True
+            shown = secured.getpeercert(binary_form=True)
     except (OSError, ValueError):
-        return False
+        return None
+    from cryptography import x509
+
+    return None if shown is None else x509.load_der_x509_certificate(shown)
 
 
 def _plain(words: str) -> str:

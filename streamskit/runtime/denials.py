@@ -3,7 +3,7 @@
 import re
 
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.access import NoRightError, Right, no_right
+from streamskit.kafka.access import NoRightError, Right, no_right, shown_certificate
 from streamskit.planning.plan import Plan
 
 TOPICS = re.compile(r"TopicAuthorizationException: (?:Not authorized to access topics: \[([^\]]+)\]|Topic auth)")
@@ -39,6 +39,7 @@ def denial(text: str, plan: Plan) -> StreamsError | None:
             f"{whole}: the broker at {plan.options.bootstrap_servers} does not let it in any more "
             f"({found[1].strip()}). Give it client settings that hold now, and start it again: it goes on after its "
             "last whole micro-batch."
+            + (shown_certificate(plan.options.bootstrap_servers) if "SslAuth" in found.group() else "")
         )
     return None
 

@@ -1,6 +1,9 @@
 """Who is not let in, or lacks a right, is told what is missing."""
 
 import re
+import socket
+import ssl
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from streamskit import Serdes, StreamsError
 from streamskit.api.client_settings import ClientSettings
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError
-from streamskit.kafka.access import NoRightError, NotLetInError, Right, missing_rights
+from streamskit.kafka.access import NoRightError, NotLetInError, Right, missing_rights, shown_certificate
 from streamskit.kafka.connection import admin_client
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group
@@ -19,7 +22,7 @@ from streamskit.runtime.purging import Purging
 from streamskit.state.stores import Store
 from streamskit.testing import wait_until
 from tests.integration.secured.application import SECRET, Run, Settings, counting, make_topics
-from tests.integration.secured.broker import Authority, SecuredBroker
+from tests.integration.secured.broker import DAYS, Authority, SecuredBroker
 
 pytestmark = [pytest.mark.broker]
 
@@ -36,6 +39,34 @@ def test_a_certificate_that_nobody_signed_is_told(secured: SecuredBroker, scram:
     other = Authority(tmp_path)
     with pytest.raises(NotLetInError, match=r"do not trust each other: .*verif.*ssl\.truststore"):
         ExternalBroker(secured.sasl_ssl, scram | {"ssl.truststore.location": str(other.ca)}).topics()
+
+
+def test_of_a_broker_that_is_not_trusted_the_certificate_is_told(
+    secured: SecuredBroker, scram: Settings, tmp_path: Path
+) -> None:
+    other = str(Authority(tmp_path).ca)
+    broker = ExternalBroker(secured.sasl_ssl, scram | {"ssl.truststore.location": other})
+    day = rf"{datetime.now(UTC) + timedelta(days=DAYS[0]):%Y-%m-%d} \d\d:\d\d"
+    shown = (
+        rf"{secured.sasl_ssl} shows a certificate for localhost, 127\.0\.0\.1, signed by CN=streamskit test authority"
+    )
+    with pytest.raises(NotLetInError, match=rf"{shown}, which is valid from {day} to \S+ \d\d:\d\d UTC\.$"):
+        broker.topics()
+
+
+@pytest.mark.parametrize("days", [(-9, -2), (2, 9)])
+def test_of_a_brokers_certificate_that_has_expired_or_does_not_hold_yet_this_is_said(
+    tmp_path: Path, days: tuple[int, int]
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Authority(tmp_path).issue("broker", days=days))
+    with socket.create_server(("127.0.0.1", 0)) as port, context.wrap_socket(port, server_side=True) as listening:
+        threading.Thread(target=listening.accept, daemon=True).start()
+        said = shown_certificate(f"127.0.0.1:{listening.getsockname()[1]}")
+    begin, end = (f"{datetime.now(UTC) + timedelta(days=each):%Y-%m-%d}" for each in days)
+    assert f"which is valid from {begin} " in said
+    assert f" to {end} " in said
+    assert said.endswith("UTC, and so not today.")
 
 
 @pytest.mark.parametrize("days", [(-9, -2), (2, 9)])
