@@ -19,6 +19,7 @@ from streamskit.environment.java import find_java, java_environment
 from streamskit.environment.spark_log import forget_old_logs, spark_log, why_not_started
 from streamskit.environment.spark_processes import (
     UNCHECKED_ARROW,
+    check_master_answers,
     executor_settings,
     is_local,
     is_on_this_machine,
@@ -113,8 +114,9 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     A session whose Java has ended (killed, or out of memory) is forgotten, and a new one started in its place.
 
     Raises:
-        SetupError: no usable Java, the jars can't be fetched, the project's folder is read-only, or Spark runs in this
-            process with another master, or was started without streamskit's classes.
+        SetupError: no usable Java, the jars can't be fetched, the project's folder is read-only, no master answers
+            where one is said to be, or Spark runs in this process with another master, or was started without
+            streamskit's classes.
 
     >>> spark = spark_session()
     >>> spark.range(3).count()
@@ -150,6 +152,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         elif SparkContext._gateway is not None and not has_own_classes():
             spark_java.end()  # the Java of a stopped session of the user's: its class path stays as it was
         master = master or "local[*]"
+        check_master_answers(master)
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
         os.environ.update(java_environment() | {"JAVA_HOME": str(find_java().home)})
         # Spark would run Python functions with the first python3 on PATH, which need not be this one.

@@ -4,14 +4,17 @@ import hashlib
 import os
 import re
 import site
+import socket
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamskit.common.errors import SetupError
 from streamskit.common.paths import cache_dir
 from streamskit.environment.jars import pyspark_jars
 
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 HOME_VARIABLE = "SPARK_HOME"
+STANDALONE = "spark://"
+MASTER_SECONDS = 10.0
+"""How long the master of a cluster may take to accept a connection; one that starts along with us takes a moment."""
+
 LINKED = ("bin", "jars")
 LOOPBACK = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\]):\d+")
 
@@ -79,6 +86,40 @@ def is_local(master: str) -> bool:
 def is_on_this_machine(master: str) -> bool:
     """Whether all of Spark runs on this machine, so that nobody else has to reach it."""
     return master.startswith("local") or LOOPBACK.fullmatch(master) is not None
+
+
+def check_master_answers(master: str) -> None:
+    """Make sure that something listens where Spark's own cluster is said to be: Spark would try for a minute.
+
+    Args:
+        master: where Spark is to run; of several masters one is enough, and other kinds of clusters are not asked.
+
+    Raises:
+        SetupError: nobody takes a connection there.
+    """
+    places = [place.rpartition(":") for place in master.removeprefix(STANDALONE).split(",")]
+    if not master.startswith(STANDALONE) or not all(host and port.isdecimal() for host, _, port in places):
+        return  # Spark says what is wrong with it
+    deadline = time.monotonic() + MASTER_SECONDS
+    while refusals := [_refusal(host, int(port)) for host, _, port in places]:
+        if "" in refusals:
+            return
+        if time.monotonic() > deadline:  # it may have been starting
+            raise SetupError(
+                f"No Spark master answers at {master} ({'; '.join(dict.fromkeys(refusals))}). Is its address right, "
+                "and does it run? The argument of spark_session(), or STREAMSKIT_MASTER, says where Spark runs; "
+                "'local[*]' is this process."
+            )
+        time.sleep(0.5)
+
+
+def _refusal(host: str, port: int) -> str:
+    """Return why nobody takes a connection; "" if somebody does."""
+    try:
+        socket.create_connection((host.strip("[]"), port), timeout=MASTER_SECONDS).close()
+    except (OSError, OverflowError, UnicodeError) as failure:
+        return str(failure)
+    return ""
 
 
 def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:

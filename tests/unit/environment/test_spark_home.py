@@ -1,6 +1,8 @@
 """Spark's home: each Python of Spark's finds the installed PySpark, which is compiled."""
 
 import os
+import socket
+import threading
 import zipfile
 from pathlib import Path
 from typing import NoReturn
@@ -8,6 +10,8 @@ from typing import NoReturn
 import pytest
 from pyspark.sql import SparkSession
 
+from streamskit.broker.settings import free_ports
+from streamskit.common.errors import SetupError
 from streamskit.environment import spark_processes
 from streamskit.environment.jars import pyspark_jars
 
@@ -61,3 +65,26 @@ def test_a_home_that_the_user_names_stays_and_ours_is_gone_afterwards(
     monkeypatch.setenv("SPARK_HOME", "the-users")
     with spark_processes.started_from(tmp_path / "ours"):
         assert os.environ["SPARK_HOME"] == "the-users"
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "127.0.0.1"])
+def test_a_master_that_nobody_answers_for_is_told_before_spark_would_try_for_a_minute(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setattr(spark_processes, "MASTER_SECONDS", 0.5)
+    (port,) = free_ports(1)
+    with pytest.raises(SetupError, match=rf"No Spark master answers at spark://{host}:{port} \(\[Errno .*STREAMSKIT_M"):
+        spark_processes.check_master_answers(f"spark://{host}:{port}")
+
+
+def test_one_of_several_masters_is_enough_and_one_that_is_about_to_start_is_waited_for() -> None:
+    first, second = free_ports(2)
+    threading.Timer(1, lambda: listening.append(socket.create_server(("127.0.0.1", second)))).start()
+    listening: list[socket.socket] = []
+    spark_processes.check_master_answers(f"spark://127.0.0.1:{first},127.0.0.1:{second}")
+    listening.pop().close()
+
+
+@pytest.mark.parametrize("master", ["local[*]", "yarn", "k8s://https://nowhere.invalid:6443", "spark://", "spark://a"])
+def test_other_masters_are_left_to_spark(master: str) -> None:
+    spark_processes.check_master_answers(master)
