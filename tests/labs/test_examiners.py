@@ -12,9 +12,12 @@ from pyspark.sql import types as T
 
 from streamskit import (
     Materialized,
+    Processor,
+    Record,
     Response,
     Serde,
     Serdes,
+    Stores,
     StreamsBuilder,
     StreamsError,
     TimeWindows,
@@ -31,6 +34,7 @@ from streamskit.course.labs.exercises.topology_and_tasks import WRONG_COUNTS, gl
 from streamskit.course.labs.loops import Due, Later, followed_by
 from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.trial import Trial
+from streamskit.testing import MockProcessorContext
 
 
 def verdict(exercise: str, answer: Any) -> Verdict:
@@ -131,6 +135,38 @@ def test_an_answer_of_other_parts_is_told_which_it_has() -> None:
     assert as_text.says.endswith("these parts: 1, 2, 4, 5, 8. It has '1', '2', '4', '5', '8'.")
     assert verdict("fair_shares", [[6], [3, 3]]).says.endswith("It is [[6], [3, 3]].")
     assert verdict("fair_shares", {**due, 1: 6}).says == "1 has to be a list, but is 6."
+
+
+@pytest.mark.spark
+def test_a_test_that_asserts_only_what_must_not_come_out_lets_through_a_program_that_sends_nothing() -> None:
+    def half(driver: TopologyTestDriver) -> None:
+        logins = driver.create_input_topic("logins")
+        for second in (10, 71):
+            logins.pipe_input("ada", {"ok": True, "address": "10.0.0.7"}, second * 1000)
+        assert driver.create_output_topic("finals").is_empty()
+
+    found = verdict("finals_by_the_clock", half)
+    assert found.misconception
+    assert found.misconception.name == "slipped through: it never comes out"
+    assert found.says.endswith("It also passes with another one.")
+
+
+@pytest.mark.parametrize(("looks_at_it", "mistake"), [(False, "the number is missing"), (True, "")])
+def test_a_test_of_a_processor_has_to_look_at_the_value_that_is_forwarded(looks_at_it: bool, mistake: str) -> None:
+    def looks(processor: type[Processor]) -> None:
+        context, lockout = MockProcessorContext(), processor()
+        context.add_state_store(Stores.in_memory_key_value_store("failed", Serdes.string(), Serdes.long()))
+        lockout.init(context)
+        for name, ok in [("ada", False), ("ada", True), ("ada", False), ("bob", False), ("ada", False)]:
+            lockout.process(Record(name, ok, 0))
+        assert context.forwarded() == []
+        for name in ("ada", "ada", "bob"):
+            lockout.process(Record(name, False, 0))
+        found = [(each.record.key, each.record.value if looks_at_it else 3, each.child) for each in context.forwarded()]
+        assert found == [("ada", 3, "lock")]
+
+    found = verdict("lockout_alone", looks)
+    assert (found.misconception.name if found.misconception else "") == (mistake and f"slipped through: {mistake}")
 
 
 @pytest.mark.spark

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,7 @@ from streamskit.dsl.ktable import KTable
 from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
 from streamskit.queries.metadata import HostInfo
+from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
 
 
@@ -117,21 +119,23 @@ def test_nothing_is_left_of_a_site_and_what_the_scene_started_is_stopped(broker:
     assert (list(broker.names), site.folder.exists(), stopped) == (["orders"], False, ["instances"])
 
 
-def test_an_application_of_any_id_that_reads_the_sites_topics_is_stopped_and_no_other(
+def test_an_application_of_any_id_that_reads_the_sites_topics_is_stopped_so_that_it_can_start_anew_and_no_other(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closed = list[str]()
+    did = list[str]()
 
     def runs(name: str, topic: str) -> Any:
         builder = StreamsBuilder()
         builder.stream(topic).to("elsewhere")
-        return SimpleNamespace(application_id=name, topology=builder.build(), close=lambda: closed.append(name))
+        topology, calls = builder.build(), {"close": name, "clean_up": f"{name} is clean"}
+        told = {call: partial(did.append, what) for call, what in calls.items()}
+        return SimpleNamespace(application_id=name, topology=topology, **told)
 
     with Site("sort_out") as site:
         some = [runs("my-orders", site.topic("orders")), runs(site.application_id, "bills"), runs("shop", "orders")]
         monkeypatch.setattr(KafkaStreams, "running", {each.application_id: each for each in some})
         own = site.application_id
-    assert sorted(closed) == sorted(["my-orders", own])
+    assert did == [own, "my-orders", "my-orders is clean"]
 
 
 def test_a_site_without_topics_is_closed_as_well(broker: Broker) -> None:
@@ -363,6 +367,37 @@ def test_a_page_notes_what_it_shows_and_when_it_is_dark(answers: dict[str, Any])
     assert set(page.shown) == {90, 70, 0}
 
 
+def test_a_page_that_is_given_what_is_no_address_refuses_it_and_goes_on_at_the_one_before(
+    answers: dict[str, Any],
+) -> None:
+    page = Page("http://old")
+    refused: Any = None
+    with pytest.raises(ValueError, match="not the URL"):
+        page.url = refused
+    answers["http://old"] = StreamsError("Nobody answers.")
+    wait_until(lambda: page.dark > 1, "a page that looks, and is dark")
+    page.close()
+    assert (page.url, page.is_open) == ("http://old", False)
+
+
+@pytest.mark.parametrize(
+    ("state", "server", "is_open", "told"),
+    [
+        (State.CREATED, "127.0.0.1:8080", True, "does not run: it is CREATED"),
+        (State.RUNNING, None, True, "give it an application_server"),
+        (State.RUNNING, "127.0.0.1:8080", False, "You closed the page"),
+        (State.RUNNING, "127.0.0.1:8080", True, "the page asks the old one"),
+    ],
+)
+def test_what_returns_is_told_whether_it_runs_whether_it_answers_and_whether_the_page_asks_it(
+    state: State, server: str | None, is_open: bool, told: str
+) -> None:
+    site: Any = SimpleNamespace(old=object(), page=SimpleNamespace(url="http://old", is_open=is_open))
+    returned: Any = SimpleNamespace(state=state, application_server=server)
+    verdict = movie_ratings_mission.judge_rated_anew(site, returned)
+    assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
 def test_the_evening_closes_by_a_heartbeat_and_a_morning_is_lost_by_one_that_is_too_far_ahead() -> None:
     silent = {window for window in closed([*come_in(), heartbeat(OPENS)]) if window[0] == SILENT}
     assert len(silent - closed(come_in()).keys()) == 5
@@ -417,6 +452,23 @@ def test_answers_to_questions_that_were_all_taken_before_the_first_was_answered_
     assert "list(site.questions()) takes all of them" in judge_through_a_death(site, answers).says
 
 
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({"http://one:1": {"a": 1}}, "'http://one:1' is not the text of an instance that runs"),
+        ({"one:1": None}, "The value of one:1 has to be its rows as a dict, but is None."),
+        ({"one:1": [("a", 1)]}, "has to be its rows as a dict"),
+        ({"one:1": {}}, "a part for the whole"),
+        ({"one:1": {"a": 1}, "two:2": {"a": 1}}, "yesterday's list"),
+    ],
+)
+def test_answers_of_every_instance_are_told_what_is_wrong_with_their_keys_and_values(found: Any, told: str) -> None:
+    assert elasticity._answers({"one:1": {"a": 1}}, ["one:1"], {"a": 1}) is None
+    verdict = elasticity._answers(found, ["one:1"], {"a": 1})
+    assert verdict
+    assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
 def test_triples_may_be_lists() -> None:
     owners = {symbol: DEAD if symbol == "A1" else ALIVE for symbol in AFTER}
     site: Any = SimpleNamespace(urls=[DEAD.url, ALIVE.url], owners=owners)
@@ -431,7 +483,7 @@ def test_equal_deposits_into_an_account_are_not_the_same_one() -> None:
     assert len({deposit["id"] for _, deposit in DEPOSITS}) == len(DEPOSITS)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost:8080", "http://localhost:8080/"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost:8080/", "127.0.0.1:8080"])
 def test_a_page_asks_the_same_address_in_whichever_way_it_is_written(url: str) -> None:
     assert movie_ratings_mission._server(url) == movie_ratings_mission._server("http://127.0.0.1:8080")
     assert movie_ratings_mission._server(url) != movie_ratings_mission._server("http://127.0.0.1:8081")

@@ -141,7 +141,13 @@ class Site:
     def _close_running(self) -> None:
         with ExitStack() as left:
             for streams in self.running():
-                left.callback(streams.close)
+                left.callback(self._end, streams)
+
+    def _end(self, streams: KafkaStreams) -> None:
+        """Close an application; one with an id of its own forgets this mission, as its next one has other topics."""
+        streams.close()
+        if not own_name(streams.application_id).startswith(own_name(self.name)):
+            streams.clean_up()
 
     def _delete_topics(self) -> None:
         left = [topic for topic in self.broker.topics() if topic.startswith(self.name)]

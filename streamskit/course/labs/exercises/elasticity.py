@@ -14,7 +14,7 @@ from typing import Any
 
 from streamskit.broker import find_shared_broker, shared_broker
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, topology_of, wrong
+from streamskit.course.labs.exercise import Judges, Runs, Verdict, getting_ready, mistaken, right, topology_of, wrong
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import WrongLoop, looped
 from streamskit.course.labs.missions import Lives, Site
@@ -78,7 +78,8 @@ class AtMost(Instances):
 @contextmanager
 def no_instances() -> Iterator[tuple[AtMost, dict[str, int]]]:
     """Yield instances of that application, none of which is running yet, and the answers they have to give."""
-    folder = state_of_the_application()
+    with getting_ready():
+        folder = state_of_the_application()
     with AtMost(APPLICATION, shared_broker().bootstrap_servers, applications=folder) as instances:
         yield instances, COUNTS
 
@@ -111,8 +112,9 @@ def examine_grow(answer: Any) -> Verdict:
 def examine_ask(answer: Any) -> Verdict:
     """Judge a function that queries every instance while one of two stops."""
     with no_instances() as (instances, counts):
-        servers = [instances.start(), instances.start()]
-        wait_until(lambda: hosted(instances) == [2, 2], "two instances with two partitions each")
+        with getting_ready():
+            servers = [instances.start(), instances.start()]
+            wait_until(lambda: hosted(instances) == [2, 2], "two instances with two partitions each")
         for count in (2, 1):
             try:
                 found = answer(instances)
@@ -132,9 +134,16 @@ def _answers(found: Any, servers: Sequence[str], counts: Mapping[str, int]) -> V
     """Judge what was asked; None if it is right."""
     if not isinstance(found, dict):
         return wrong(f"It has to return a dict with a key for each instance; it returned {found!r}.")
-    if sorted(map(str, found)) != sorted(servers):
+    if len(found) != len(servers):
         return mistaken("yesterday's list", running=len(servers), answering=len(found))
-    if any(dict(rows) != counts for rows in found.values()):
+    if other := sorted(set(map(str, found)) - set(servers)):
+        return wrong(
+            f"{other[0]!r} is not the text of an instance that runs: each key has to be, as {servers[0]!r} is."
+        )
+    for server, rows in found.items():
+        if not isinstance(rows, dict):
+            return wrong(f"The value of {server} has to be its rows as a dict, but is {rows!r}.")
+    if any(rows != counts for rows in found.values()):
         return mistaken("a part for the whole")
     return None
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from streamskit.common.errors import StreamsError
 from streamskit.course.datasets.movies import RATING_SCHEMA, ratings
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
-from streamskit.course.labs.missions import Site
+from streamskit.course.labs.missions import Site, is_up
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.environment.processes import wait_until
 from streamskit.queries.client.query_client import QueryClient
@@ -64,8 +64,14 @@ class Page:
 
     @url.setter
     def url(self, url: str) -> None:
+        QueryClient(url).close()  # refuses what is no address: the page goes on with the one that it has
         self._url = url
         self._look()  # at once, so that a switch that is a moment too early is always seen
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still looks."""
+        return not self._over.is_set()
 
     def close(self) -> None:
         """Stop looking."""
@@ -114,6 +120,12 @@ def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by what the page has shown throughout, and by the totals that it can query now."""
     if returned is site.old:
         return mistaken("nothing was corrected")
+    if not is_up(returned):
+        return wrong(f"The application that you returned does not run: it is {returned.state.name}.")
+    if not returned.application_server:
+        return wrong("Nobody can query your application: give it an application_server, and the page its address.")
+    if not site.page.is_open:
+        return wrong("You closed the page. Somebody looks at it all the time: let it run, and set site.page.url.")
     if _server(site.page.url) != _server(f"http://{returned.application_server}"):
         return mistaken("the page asks the old one")
     if site.old.state is not State.NOT_RUNNING:
@@ -133,7 +145,8 @@ def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
 
 def _server(url: str) -> str:
     """Return an address in one of the ways to write it."""
-    return url.rstrip("/").replace("//localhost:", "//127.0.0.1:")
+    address = url.rstrip("/").removeprefix("http://")
+    return address.replace("localhost:", "127.0.0.1:")
 
 
 def _by_page(page: Page, movies: int) -> Verdict:

@@ -43,14 +43,14 @@ def alarms(
     return builder.build()
 
 
-def finals(final: bool = True) -> Topology:
+def finals(final: bool = True, last: Callable[[KStream], KStream] = lambda finals: finals) -> Topology:
     """Send the number of each person's logins in a minute once, when the minute is over."""
     builder = StreamsBuilder()
     grouped = builder.stream("logins", value=LOGIN).group_by_key()
     windowed = grouped.windowed_by(TimeWindows.of_size_and_grace("1 minute", "10 seconds"))
     if final:
         windowed = windowed.emit_strategy(EmitStrategy.on_window_close())
-    windowed.count("per-minute").to_stream().to("finals")
+    last(windowed.count("per-minute").to_stream()).to("finals")
     return builder.build()
 
 
@@ -101,6 +101,9 @@ class Lockout(Processor):
     def key(self, record: Record) -> Any:
         return record.key
 
+    def locked(self, record: Record, count: int) -> Record:
+        return record.with_value(count)
+
     def process(self, record: Record) -> None:
         failed, key = self.context.state_store("failed"), self.key(record)
         if record.value:
@@ -110,7 +113,7 @@ class Lockout(Processor):
         count = (failed.get(key) or 0) + 1
         failed.put(key, count)
         if count >= self.least:
-            self.context.forward(record.with_value(count), to=self.child)
+            self.context.forward(self.locked(record, count), to=self.child)
             if self.forgets_a_lock:
                 failed.delete(key)
 
@@ -153,6 +156,7 @@ LAB = lab(
             "nobody is named": Program(
                 partial(alarms, last=lambda alarms: alarms.select_key(lambda v: F.lit("somebody")))
             ),
+            "another number": Program(partial(alarms, last=lambda alarms: alarms.map_values(lambda v: v - 2))),
         },
     ),
     late_failures=TellsApart(
@@ -178,6 +182,7 @@ LAB = lab(
         lockout(),
         {
             "two are enough": lockout(least=2),
+            "the number is missing": lockout(locked=lambda self, record, count: record),
             "four are needed": lockout(least=4),
             "a success changes nothing": lockout(remembers_a_success=False),
             "people are mixed up": lockout(key=lambda self, record: "everybody"),
@@ -199,6 +204,10 @@ LAB = lab(
         {
             "every update is sent": Program(partial(finals, final=False), CLOCK),
             "it does not look at the clock": Program(finals),
+            "it never comes out": Program(partial(finals, last=lambda finals: finals.filter(lambda v: v < 1)), CLOCK),
+            "it comes out twice": Program(
+                partial(finals, last=lambda finals: finals.flat_map_values(lambda v: F.array(v, v))), CLOCK
+            ),
         },
     ),
     large_orders_tested=TellsApart(
