@@ -22,8 +22,8 @@ from streamskit.runtime.topics import ApplicationTopics
 logger = logging.getLogger("streamskit")
 
 Rebuild = Callable[[Mapping[str, TopicExtent], str], str]
-"""Rebuilds an application's folder from the topics that exist, and warns of what it was told; returns why it cannot, or
-""."""
+"""Rebuilds an application's folder from the topics that exist, warning of the loss that it was told; returns why it
+cannot, and nothing if it has."""
 
 WAYS_OUT = (
     "Start it with the folder it had (state_dir=...); or begin anew: with auto_offset_reset='earliest' it makes its "

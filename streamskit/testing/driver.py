@@ -227,6 +227,7 @@ class TopologyTestDriver:
 
     def advance_wall_clock_time(self, duration: Duration) -> None:
         """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
+        self._check_open()
         self._wall_clock += to_milliseconds(duration, "duration")
         self._waiting.by_time = True
         for query in self._queries:
@@ -321,9 +322,12 @@ class TopologyTestDriver:
 
     # ---- records on their way ----------------------------------------------------------------------------------------
 
-    def _pipe(self, records: list[Raw]) -> None:
+    def _check_open(self) -> None:
         if self._is_closed:
             raise StreamsError("The test driver is closed, and its state is gone: open a new one, and pipe into that.")
+
+    def _pipe(self, records: list[Raw]) -> None:
+        self._check_open()
         placed = [self._placed(record) for record in records]
         for part in [[record] for record in placed] if self._timed else [placed]:
             self._waiting.by_time = len(part) == 1

@@ -87,8 +87,8 @@ def _moves(before: Sequence[InstanceState], after: Sequence[InstanceState], now:
     for place in sorted(old | new):
         one, two = (" and ".join(sorted(side.get(place, ()))) for side in (old, new))
         if one != two:
-            moved = f"{place[0]} {place[1]}: active on {two or 'no instance'}, before on {one or 'none'}"
-            said.append(moved + (", where it was a standby" if two in standbys.get(place, ()) else ""))
+            promoted = " (its standby until now)" if two in standbys.get(place, ()) else ""
+            said.append(f"{place[0]} {place[1]}: active on {two or 'no instance'}{promoted}, before on {one or 'none'}")
     return [Move(now, sentence) for sentence in said]
 
 

@@ -298,12 +298,19 @@ def test_the_settings_of_the_session_hold_as_they_are_when_a_driver_is_opened() 
     assert hours == [0, 9]
 
 
-def test_a_driver_that_was_closed_says_so() -> None:
-    driver = TopologyTestDriver(built(a_reducer))
+def a_filter(builder: StreamsBuilder) -> None:
+    builder.stream("left", value=LONG).filter(lambda v: v > 0).to("out")
+
+
+@pytest.mark.parametrize("write", [a_reducer, a_filter])
+def test_a_driver_that_was_closed_says_so(write: Write) -> None:
+    driver = TopologyTestDriver(built(write))
     driver.close()
     driver.close()
     with pytest.raises(StreamsError, match="closed"):
         driver.create_input_topic("left").pipe_input("a", 1)
+    with pytest.raises(StreamsError, match="closed"):
+        driver.advance_wall_clock_time("1 second")
 
 
 def a_udf(builder: StreamsBuilder) -> None:

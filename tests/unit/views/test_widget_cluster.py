@@ -87,8 +87,8 @@ def test_a_hand_over_is_told() -> None:
     second = taken(source, first)
     assert [move.sentence for move in second.moves] == [
         "h:1 is gone",
-        "counts 0: active on h:2, before on h:1, where it was a standby",
-        "counts 1: active on h:2, before on h:1, where it was a standby",
+        "counts 0: active on h:2 (its standby until now), before on h:1",
+        "counts 1: active on h:2 (its standby until now), before on h:1",
     ]
     assert "01:00:00 h:1 is gone" in cluster_view.moves(second)
     assert "h:1 (gone)" in cluster_view.table(second)
