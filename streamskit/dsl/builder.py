@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.processor import Processor
@@ -86,9 +87,9 @@ class StreamsBuilder:
         name = self._graph.name_for("KSTREAM-SOURCE", name)
         serdes = key or Serdes.string(), value or Serdes.string()
         extractor = check_extractor(timestamps, *serdes, f"timestamps= ({name}) at {call_site()}")
-        source = nodes.Source(name, (), *serdes, call_site(), topics=named, timestamps=extractor, pattern=pattern)
         reset = offset_reset(auto_offset_reset, f"stream() at {call_site()}")
-        source = replace(source, auto_offset_reset=reset)
+        reader = partial(nodes.Source, topics=named, timestamps=extractor, pattern=pattern, auto_offset_reset=reset)
+        source = reader(name, (), *serdes, call_site())
         for other in readers_of(named, pattern, self._graph.nodes.values()):
             if any(node.is_global and other.name in node.parents for node in self._graph.nodes.values()):
                 raise TopologyError(
@@ -99,17 +100,7 @@ class StreamsBuilder:
             if replace(source, name=other.name, call_site=other.call_site) != other:
                 raise read_twice(pattern or next(each for each in named if other.reads_topic(each)), other)
             return KStream(self._graph, other)
-        added = self._graph.add(
-            nodes.Source,
-            name,
-            (),
-            *serdes,
-            topics=named,
-            timestamps=extractor,
-            pattern=pattern,
-            auto_offset_reset=reset,
-        )
-        return KStream(self._graph, added)
+        return KStream(self._graph, self._graph.add(reader, name, (), *serdes))
 
     def table(
         self,

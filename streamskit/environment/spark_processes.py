@@ -101,9 +101,7 @@ def check_master_answers(master: str) -> None:
     if not master.startswith(STANDALONE) or not all(host and port.isdecimal() for host, _, port in places):
         return  # Spark says what is wrong with it
     deadline = time.monotonic() + MASTER_SECONDS
-    while refusals := [_refusal(host, int(port)) for host, _, port in places]:
-        if "" in refusals:
-            return
+    while "" not in (refusals := [_refusal(host, int(port)) for host, _, port in places]):
         if time.monotonic() > deadline:  # it may have been starting
             raise SetupError(
                 f"No Spark master answers at {master} ({'; '.join(dict.fromkeys(refusals))}). Is its address right, "

@@ -36,6 +36,9 @@ PAPER = (
 )
 """What an image is drawn on, light or dark as its page is: no grey can be read well enough on both."""
 
+CODE = "overflow-x:auto;white-space:pre;word-break:normal"
+"""The style of code: it keeps its lines and scrolls in its frame, where JupyterLab would break words."""
+
 LIVE, SAVED = "streamskit-live", "streamskit-saved"
 """The classes of a live view and of the page kept of it."""
 

@@ -115,7 +115,11 @@ class Site:
     def _has(self, streams: KafkaStreams) -> bool:
         """Say whether an application has an id of this mission, or reads its topics."""
         read = (topic for source in streams.topology.sources for topic in source.topic_names)
-        return any(own_name(name).startswith(own_name(self.name)) for name in (streams.application_id, *read))
+        return any(map(self._is_ours, (streams.application_id, *read)))
+
+    def _is_ours(self, name: str) -> bool:
+        """Say whether a topic or an application id is one of this mission."""
+        return own_name(name).startswith(own_name(self.name))
 
     def settle(self) -> None:
         """Let what runs process all that is there, and close it: what it has done can then be read.
@@ -146,7 +150,7 @@ class Site:
     def _end(self, streams: KafkaStreams) -> None:
         """Close an application; one with an id of its own forgets this mission, as its next one has other topics."""
         streams.close()
-        if not own_name(streams.application_id).startswith(own_name(self.name)):
+        if not self._is_ours(streams.application_id):
             streams.clean_up()
 
     def _delete_topics(self) -> None:

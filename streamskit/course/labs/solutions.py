@@ -17,7 +17,7 @@ from streamskit.course.labs import catalogue, scores
 from streamskit.course.labs.checking import named_or_latest
 from streamskit.course.labs.edits import names_made
 from streamskit.course.labs.lab_files import SOURCE
-from streamskit.views.html import STYLE, part
+from streamskit.views.html import CODE, STYLE, part
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 """Between which lines nbgrader finds what a learner is to write."""
@@ -126,7 +126,7 @@ def _not_yet(name: str, hints: int, of: int) -> tuple[str, str]:
 def _page(name: str, why: str, ours: str, theirs: str) -> str:
     sides = "".join(
         f'<div style="flex:1 1 380px;min-width:0"><b>{title}</b>'
-        f'<pre style="overflow-x:auto;white-space:pre;word-break:normal;margin:4px 0">{escape(code)}</pre></div>'
+        f'<pre style="{CODE};margin:4px 0">{escape(code)}</pre></div>'
         for title, code in (("ours", ours), ("yours", theirs))
     )
     head = f"<div><b>{escape(name)}</b></div><div>{escape(why)}</div>"

@@ -14,7 +14,18 @@ from streamskit.runtime.failures import Line
 from streamskit.serdes.serde import SerdeError
 from streamskit.views.charts import text
 from streamskit.views.event_time_axis import LEFT, RED, TOP, Axis, cross, dot, mark
-from streamskit.views.html import STYLE, TableColumn, TableRow, as_text, grid, part, picture, text_cell, time_of_day
+from streamskit.views.html import (
+    CODE,
+    STYLE,
+    TableColumn,
+    TableRow,
+    as_text,
+    grid,
+    part,
+    picture,
+    text_cell,
+    time_of_day,
+)
 
 MOST = 12
 """How many rows of a table are shown at most."""
@@ -69,8 +80,7 @@ def _whole_error(verdict: Verdict) -> str:
     told.stack[:] = told.stack[first:][-MOST_CALLS:]
     summary = '<summary style="cursor:pointer">The whole error</summary>'
     lines = escape("".join(told.format()))
-    whole = "overflow-x:auto;white-space:pre;word-break:normal"  # JupyterLab would break lines in the middle of words
-    return f'<details>{summary}<pre style="{whole}">{lines}</pre></details>'
+    return f'<details>{summary}<pre style="{CODE}">{lines}</pre></details>'
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

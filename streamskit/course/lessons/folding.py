@@ -17,9 +17,6 @@ FRAME = "border:1px solid #8b95a5;border-radius:6px;margin:4px 0;padding:6px 12p
 TEXT = "overflow-x:auto;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 """Text breaks between words; JupyterLab breaks a `pre` wherever the window ends, in the middle of a word, too."""
 
-CODE = "overflow-x:auto;white-space:pre;word-break:normal"
-"""Code keeps its lines, and scrolls in its frame."""
-
 
 @dataclass(frozen=True)
 class Folded:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.lessons.folding import CODE, Folded
+from streamskit.course.lessons.folding import Folded
 from streamskit.topology.topology import Topology
+from streamskit.views.html import CODE
 
 TWINS = Path(__file__).with_name("twins")
 DESCRIPTIONS = TWINS / "descriptions.json"
