@@ -4,8 +4,8 @@ It shows which partitions each hosts, how far it has restored them, and who took
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Protocol, runtime_checkable
 
@@ -47,10 +47,14 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSnapshot(Snapshot):
-    """The instances at one moment; `moves` are the last hand-overs, oldest first."""
+    """The instances at one moment; `moves` are the last hand-overs, oldest first.
+
+    `last_active` names by partition the instances that were last seen active for it, now or before it was without one.
+    """
 
     instances: Sequence[InstanceState]
     moves: Sequence[Move]
+    last_active: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
 
     @property
     def unserved(self) -> list[tuple[str, int]]:
@@ -74,21 +78,25 @@ def cluster_snapshot(
         clock: returns the time, in seconds since 1970.
     """
     instances, now = sorted(source.instances(), key=lambda instance: instance.server), clock()
-    moves = [*previous.moves, *_moves(previous.instances, instances, now)] if previous else []
-    return ClusterSnapshot(name=name, instances=instances, moves=moves[-MOVES:], taken_at=now)
+    moves = [*previous.moves, *_moves(previous, instances, now)] if previous else []
+    last_active = {**(previous.last_active if previous else {}), **_servers(instances, "active")}
+    return ClusterSnapshot(name=name, instances=instances, moves=moves[-MOVES:], last_active=last_active, taken_at=now)
 
 
-def _moves(before: Sequence[InstanceState], after: Sequence[InstanceState], now: float) -> list[Move]:
+def _moves(previous: ClusterSnapshot, after: Sequence[InstanceState], now: float) -> list[Move]:
     """Return what has changed, in sentences: instances first, then the partitions that have moved."""
+    before = previous.instances
     was, now_is = ({each.server for each in side if each.alive} for side in (before, after))
     said = [f"{server} has joined" for server in sorted(now_is - was)]
     said += [f"{server} is gone" for server in sorted(was - now_is)]
     old, new, standbys = _servers(before, "active"), _servers(after, "active"), _servers(before, "standby")
     for place in sorted(old | new):
-        one, two = (" and ".join(sorted(side.get(place, ()))) for side in (old, new))
+        one, two, last = (" and ".join(sorted(side.get(place, ()))) for side in (old, new, previous.last_active))
         if one != two:
             promoted = " (its standby until now)" if two in standbys.get(place, ()) else ""
-            said.append(f"{place[0]} {place[1]}: active on {two or 'no instance'}{promoted}, before on {one or 'none'}")
+            said.append(
+                f"{place[0]} {place[1]}: active on {two or 'no instance'}{promoted}, before on {last or 'none'}"
+            )
     return [Move(now, sentence) for sentence in said]
 
 

@@ -95,6 +95,18 @@ def test_a_hand_over_is_told() -> None:
     assert "1 of 2 instances alive" in ClusterView.PAGE.header(second, "live")
 
 
+def test_a_partition_that_nobody_had_for_a_while_is_told_with_the_instance_that_had_it_last() -> None:
+    source = FakeInstances()
+    first = taken(source)
+    source.kill("h:1")
+    standby, active = (TaskState("counts", 0, role, 1, 1) for role in ("standby", "active"))
+    source.instances = lambda: [InstanceState("h:1", False, []), InstanceState("h:2", True, [standby])]  # type: ignore[method-assign]
+    gap = taken(source, first)
+    assert gap.moves[-2].sentence == "counts 0: active on no instance, before on h:1"
+    source.instances = lambda: [InstanceState("h:1", False, []), InstanceState("h:2", True, [active])]  # type: ignore[method-assign]
+    assert taken(source, gap).moves[-1].sentence == "counts 0: active on h:2 (its standby until now), before on h:1"
+
+
 def test_only_what_has_changed_hands_last_is_read_out() -> None:
     source = FakeInstances()
     first = taken(source)
