@@ -5,6 +5,7 @@ It lets both work for a moment and then end; the classes they have loaded go int
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,7 +54,7 @@ def make_archives(progress: Callable[[str], object] = print) -> bool:
     folder = wanted[PROGRAMS[0]].parent
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(folder / "lock", timeout=0), tempfile.TemporaryDirectory(dir=folder) as drafts:
+        with FileLock(folder / "lock", timeout=0), _drafts(folder) as drafts:
             progress("Keeping Java's classes for faster starts ...")
             began = time.monotonic()
             _make_base(java)
@@ -71,6 +72,13 @@ def make_archives(progress: Callable[[str], object] = print) -> bool:
     except Timeout:
         return False
     return all(place.is_file() for place in wanted.values())
+
+
+def _drafts(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for archives that are not whole yet; remove what killed processes left, up to 250 MB each."""
+    for left in folder.glob("draft-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return tempfile.TemporaryDirectory(dir=folder, prefix="draft-")
 
 
 def _why_there_is_none(done: subprocess.CompletedProcess[str]) -> str:
